@@ -32,17 +32,25 @@ const Dialect& dialect_of(const http::Request& request) {
   return is_anthropic(request) ? kAnthropic : kOpenAi;
 }
 
-void add_dialects(http::Router& router, const std::shared_ptr<const ServedModel>& model) {
-  openai::add_routes(router, model);
-  anthropic::add_routes(router, model);
-  ollama::add_routes(router, model);
-  responses::add_routes(router, model);
-  extras::add_routes(router, model);
+void add_dialects(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  openai::add_routes(router, catalog);
+  anthropic::add_routes(router, catalog);
+  ollama::add_routes(router, catalog);
+  responses::add_routes(router, catalog);
+  extras::add_routes(router, catalog);
   // One path, two shapes: Anthropic's clients name their version.
-  router.add("GET", "/v1/models", [model](const std::shared_ptr<http::Exchange>& exchange) {
+  router.add("GET", "/v1/models", [catalog](const std::shared_ptr<http::Exchange>& exchange) {
     exchange->respond(json_response(
-        is_anthropic(exchange->request()) ? anthropic::models_json(*model)
-                                          : openai::models_json(*model)
+        is_anthropic(exchange->request()) ? anthropic::models_json(*catalog)
+                                          : openai::models_json(*catalog)
+    ));
+  });
+  router.add("GET", "/v1/models/*", [catalog](const std::shared_ptr<http::Exchange>& exchange) {
+    constexpr std::string_view kBelow = "/v1/models/";
+    const std::string_view name = std::string_view(exchange->request().path).substr(kBelow.size());
+    exchange->respond(json_response(
+        is_anthropic(exchange->request()) ? anthropic::model_json(*catalog, name)
+                                          : openai::model_json(*catalog, name)
     ));
   });
 }

@@ -4,8 +4,8 @@
 // The APIs that a server speaks, and which one a request is in.
 
 #include "saker/server/http/router.h"
+#include "saker/server/models/model_catalog.h"
 #include "saker/server/turns/api_error.h"
-#include "saker/server/turns/served_model.h"
 
 #include <memory>
 
@@ -19,6 +19,6 @@ struct Dialect {
 // By path, and by the header that Anthropic's clients send.
 const Dialect& dialect_of(const http::Request& request);
 
-void add_dialects(http::Router& router, const std::shared_ptr<const ServedModel>& model);
+void add_dialects(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog);
 
 }  // namespace saker::server

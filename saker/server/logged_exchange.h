@@ -67,6 +67,8 @@ class LoggedExchange : public http::Exchange {
 
   void post(std::function<void()> work) override { inner_->post(std::move(work)); }
 
+  void work(std::function<void()> work) override { inner_->work(std::move(work)); }
+
   void after(int milliseconds, std::function<void()> call) override {
     inner_->after(milliseconds, std::move(call));
   }

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/server/admin/metrics.h"
+#include "saker/server/admin/model_routes.h"
 #include "saker/server/admin/openapi.h"
 #include "saker/server/api/extras/routes.h"
 #include "saker/server/api/openai/errors.h"
@@ -45,14 +46,14 @@ bool is_disguised(const http::Request& request) {
 
 class Service::Impl {
  public:
-  Impl(engine::LanguageModel& model, ModelNames names, ServiceOptions options)
-      : model_(std::make_shared<const ServedModel>(model, std::move(names))),
+  Impl(std::shared_ptr<ModelCatalog> catalog, ServiceOptions options)
+      : catalog_(std::move(catalog)),
         has_keys_(!options.access.keys.empty()),
         limits_(options.access.keys),
         access_(std::move(options.access)),
         drain_delay_seconds_(options.drain_delay_seconds),
         drain_seconds_(options.drain_seconds),
-        watchdog_([this] { return model_->model().busy_seconds(); }, options.stall_seconds),
+        watchdog_([this] { return catalog_->busy_seconds(); }, options.stall_seconds),
         log_(std::move(options.log)),
         http_(
             options.http,
@@ -67,13 +68,17 @@ class Service::Impl {
         "{} can be reached from other machines, so that --api-key is needed",
         http_.address()
     );
-    add_dialects(router_, model_);
+    add_dialects(router_, catalog_);
+    add_model_routes(router_, catalog_, options.models);
     page::add_routes(router_);
     add_health();
     router_.add("GET", "/openapi.json", [this](const ExchangePtr& exchange) {
       exchange->respond(json_response(openapi(router_)));
     });
   }
+
+  // Nobody waits for a model when the connections end.
+  ~Impl() { catalog_->close(); }
 
   std::string address() const { return http_.address(); }
 
@@ -94,12 +99,9 @@ class Service::Impl {
     }
     router_.add("GET", "/metrics", [this](const ExchangePtr& exchange) {
       exchange->respond(
-          {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(*model_)
-          }
+          {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+           .body = metrics_text(*catalog_, http_requests_)}
       );
-    });
-    router_.add("GET", "/load", [this](const ExchangePtr& exchange) {
-      exchange->respond(json_response({{"server_load", model_->counters().running.load()}}));
     });
   }
 
@@ -116,7 +118,7 @@ class Service::Impl {
   }
 
   void answer(ExchangePtr plain) {
-    ++model_->counters().http_requests;
+    ++http_requests_;
     const http::Request& request = plain->request();
     const Dialect& dialect = dialect_of(request);
     LoggedRequest logged{.id = request_id(request)};
@@ -226,7 +228,8 @@ class Service::Impl {
 
   static constexpr int kChecksPerSecond = 20;
 
-  std::shared_ptr<const ServedModel> model_;
+  std::shared_ptr<ModelCatalog> catalog_;
+  std::atomic<std::uint64_t> http_requests_ = 0;
   bool has_keys_;
   KeyLimits limits_;
   http::Access access_;
@@ -240,8 +243,8 @@ class Service::Impl {
   http::HttpServer http_;  // The last member: its threads use the others.
 };
 
-Service::Service(engine::LanguageModel& model, ModelNames names, ServiceOptions options)
-    : impl_(std::make_unique<Impl>(model, std::move(names), std::move(options))) {}
+Service::Service(std::shared_ptr<ModelCatalog> catalog, ServiceOptions options)
+    : impl_(std::make_unique<Impl>(std::move(catalog), std::move(options))) {}
 
 Service::~Service() = default;
 

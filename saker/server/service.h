@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model as a server: routes of all dialects, who may use them, health, draining, metrics, the log
+// Models as a server: routes of all dialects, who may use them, health, draining, metrics, the log
 // of requests.
 
+#include "saker/server/admin/model_routes.h"
 #include "saker/server/http/access.h"
 #include "saker/server/http/http_server.h"
+#include "saker/server/models/model_catalog.h"
 #include "saker/server/request_log.h"
-#include "saker/server/turns/served_model.h"
 
 #include <memory>
 #include <string>
@@ -23,15 +24,17 @@ struct ServiceOptions {
   int drain_seconds = 30;   // After that delay running answers have this long.
   int stall_seconds = 120;  // A pass of the model that takes longer makes /health say 503; 0: none.
   RequestLog log = {};
+  ModelRouteOptions models = {};
 };
 
 class Service {
  public:
   // Listens from now on. Throws kInvalidArgument for an address that can't be had, and for one that
-  // other machines reach if there are no keys. REQUIRES: `model` outlives it.
-  Service(engine::LanguageModel& model, ModelNames names, ServiceOptions options);
+  // other machines reach if there are no keys.
+  Service(std::shared_ptr<ModelCatalog> catalog, ServiceOptions options);
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
+  // Closes the catalog.
   ~Service();
 
   // "http://127.0.0.1:8080".

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from saker import DEMO, PROGRAM, SakerTest
+from saker import DEMO, PROGRAM, ROOT, SakerTest
 
 QUESTION = "What does a fox eat?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
@@ -20,8 +21,8 @@ CHAT = "/v1/chat/completions"
 
 
 class Serve(SakerTest):
-    def start(self, *args):
-        self.process = subprocess.Popen([PROGRAM, "serve", str(DEMO), "--port", "0", *args], stderr=subprocess.PIPE, text=True,
+    def start(self, *args, models=(str(DEMO),)):
+        self.process = subprocess.Popen([PROGRAM, "serve", *models, "--port", "0", *args], stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, "SAKER_CONFIG": ""}, cwd=tempfile.gettempdir())
         self.addCleanup(self.process.stderr.close)
         self.addCleanup(self.process.wait)
@@ -31,6 +32,16 @@ class Serve(SakerTest):
                 self.port = int(found[1])
                 return
         self.fail("the server did not start")
+
+    def golden(self, name):
+        """A tiny model with random weights."""
+        folder = self.folder / name
+        folder.mkdir()
+        for file in ("config.json", "model.safetensors"):
+            shutil.copy(ROOT / "tests/golden" / name / file, folder)
+        tokenizer = json.loads((ROOT / "tests/text/golden/byte_level_bpe.json").read_text())["tokenizer"]
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        return folder
 
     def request(self, path, body=None, method=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
@@ -155,6 +166,89 @@ class Serve(SakerTest):
         self.post(CHAT, {"messages": MESSAGES, "max_tokens": 3})
         self.process.send_signal(signal.SIGTERM)
         self.assertEqual(self.process.wait(30), 0)
+
+    def test_two_models(self):
+        golden = self.golden("qwen3")
+        expected = self.json("generate", DEMO, "-p", QUESTION, "--chat", "--max-tokens", "20", "--temp", "0", "--json")
+        ids = self.json("generate", golden, "--tokens", "1,2,3", "--max-tokens", "8", "--temp", "0", "--ignore-eos", "--json")["tokens"]
+        self.write("models.json", json.dumps({"models": {
+            "talker": {"model": str(DEMO), "aliases": ["gpt-4o"], "sampling": {"temperature": 0}, "context": 200, "prefix_cache": "1M"},
+            "org/tiny": {"model": str(golden), "prefix_cache": "1M", "keep_alive": "1h"},
+        }}))
+        self.start("--models", str(self.folder / "models.json"), "--memory", "1G", models=())
+        listed = {one["id"]: one for one in json.loads(self.request("/v1/models")[1])["data"]}
+        self.assertEqual(list(listed), ["talker", "gpt-4o", "org/tiny"])
+        self.assertEqual({one["status"]["value"] for one in listed.values()}, {"unloaded"})
+        self.assertEqual(listed["talker"]["max_model_len"], 200)
+
+        def talk(_):
+            return self.post(CHAT, {"model": "gpt-4o", "messages": MESSAGES, "max_tokens": 20})["choices"][0]["message"]["content"]
+
+        def count(_):
+            return self.post("/v1/completions", {"model": "org/tiny", "prompt": [1, 2, 3], "max_tokens": 8, "temperature": 0, "ignore_eos": True,
+                                                 "logprobs": 0})["usage"]["completion_tokens"]
+
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+            jobs = [pool.submit((talk, count)[i % 2], i) for i in range(20)]
+            got = [job.result() for job in jobs]
+        self.assertEqual(got, [expected["content"], len(ids)] * 10)
+        self.assertEqual(sorted(one["name"] for one in json.loads(self.request("/api/ps")[1])["models"]), ["org/tiny", "talker"])
+        got = self.post(CHAT, {"model": "talker", "messages": [{"role": "user", "content": "fox " * 500}]}, status=400)
+        self.assertIn("the model's context is 200 tokens long", got["error"]["message"])
+        self.post("/models/unload", {"model": "talker"})
+        self.assertEqual(talk(0), expected["content"])
+
+    def test_models_that_do_not_fit_together(self):
+        """Each needs a prefix cache of 60 MB in its estimate."""
+        golden = self.golden("llama")
+        self.write("models.json", json.dumps({"models": {
+            name: {"model": str(path), "prefix_cache": "60M"} for name, path in (("one", DEMO), ("two", golden))
+        }}))
+        self.start("--models", str(self.folder / "models.json"), "--memory", "100M", models=())
+        body = {"prompt": [1, 2, 3], "max_tokens": 4, "temperature": 0, "ignore_eos": True, "return_token_ids": False}
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            texts = list(pool.map(lambda i: (i % 2, self.post("/v1/completions", {"model": ("one", "two")[i % 2], **body})["usage"]), range(20)))
+        self.assertEqual(len({json.dumps(one) for one in texts}), 2)
+        self.assertEqual(len(json.loads(self.request("/api/ps")[1])["models"]), 1)
+
+    def test_several_on_the_command_line(self):
+        self.start("--keep-alive", "0", models=(str(DEMO), str(self.golden("qwen3"))))
+        self.assertEqual([one["id"] for one in json.loads(self.request("/v1/models")[1])["data"]], ["demo", "qwen3"])
+        self.post("/v1/completions", {"model": "qwen3", "prompt": [1], "max_tokens": 2})
+        end = time.monotonic() + 30
+        while json.loads(self.request("/api/ps")[1])["models"]:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_a_single_model_is_loaded_and_stays(self):
+        self.start()
+        model, = json.loads(self.request("/api/ps")[1])["models"]
+        self.assertEqual((model["name"], model["expires_at"]), ("demo", "2999-01-01T00:00:00Z"))
+        facts = json.loads(self.request("/v1/models/demo")[1])
+        self.assertEqual(facts["status"], {"value": "loaded"})
+        self.post(CHAT, {"model": "no/such", "messages": MESSAGES}, status=404)
+
+    def test_adapters_of_clients(self):
+        adapter = ROOT / "tests/golden/adapters"
+        self.start("--adapter-dir", str(adapter))
+        got = self.post("/v1/load_lora_adapter", {"lora_name": "evil", "lora_path": "../qwen3"}, status=403)
+        self.assertIn("--adapter-dir", got["error"]["message"])
+
+    def test_wrong_presets(self):
+        for text, says in (('{"models": {}}', "no models"), ('{"models": {"a": {}}}', "model"), ("{", "models.json"),
+                           ('{"models": {"a": {"model": "", "batches": 3}}}', "batches"), ('{"models": {"a": {"model": "", "batch": 0}}}', "batch"),
+                           ('{"models": {"a": {"model": "/no/such"}}}', "/no/such"),
+                           ('{"models": {"a": {"model": "", "sampling": {"heat": 1}}}}', "heat"),
+                           ('{"models": {"a": {"model": "", "keep_alive": "soon"}}}', "keep_alive"),
+                           ('{"models": {"a": {"model": "", "adapters": {"x": "/no/such"}}}}', "/no/such"),
+                           ('{"models": {"a": {"model": "", "aliases": ["b"]}, "b": {"model": ""}}}', "two models have this name")):
+            self.write("models.json", text)
+            self.fails("serve", "--models", self.folder / "models.json", "--port", "0", says=says)
+        self.fails("serve", DEMO, DEMO / "draft", "--alias", "a", says="--models")
+        self.fails("serve", DEMO, "--memory", "much", says="--memory", code=2)
+        self.fails("serve", DEMO, "--keep-alive", "soon", says="expected seconds")
+        self.fails("serve", DEMO, "--memory", "1M", "--port", "0", says="GB of memory")
+        self.fails("serve", DEMO, "--adapter-dir", "/no/such", "--port", "0", says="--adapter-dir")
 
     def test_wrong_options(self):
         self.fails("serve", DEMO, "--host", "0.0.0.0", "--port", "0", says="--api-key is needed")

@@ -50,13 +50,51 @@ class CountedModel : public LanguageModel {
   ModelFacts facts_;
 };
 
+// Somebody who asked a pool for a model.
+class Asked {
+ public:
+  Asked(ModelPool& pool, const std::string& name) : future_(promise_->get_future()) {
+    ticket_ = pool.ask(
+        name,
+        [promise = promise_](std::shared_ptr<LanguageModel> model, std::exception_ptr error) {
+          if (error != nullptr) {
+            promise->set_exception(std::move(error));
+          } else {
+            promise->set_value(std::move(model));
+          }
+        }
+    );
+  }
+
+  std::uint64_t ticket() const { return ticket_; }
+
+  bool is_answered() const {
+    return future_.wait_for(std::chrono::milliseconds(20)) == std::future_status::ready;
+  }
+
+  LanguageModel* wait() {
+    held_ = future_.get();
+    return held_.get();
+  }
+
+  void let_go() { held_.reset(); }
+
+ private:
+  using Held = std::shared_ptr<LanguageModel>;
+
+  std::shared_ptr<std::promise<Held>> promise_ = std::make_shared<std::promise<Held>>();
+  std::future<Held> future_;
+  std::uint64_t ticket_ = 0;
+  Held held_;
+};
+
 class ModelPoolTest : public ::testing::Test {
  protected:
   PoolModel model(const std::string& name, std::size_t bytes) {
     return {
         .name = name,
         .load =
-            [this] {
+            [this](const std::stop_token&) {
               ++loads_;
               return std::make_unique<CountedModel>(alive_);
             },
@@ -72,6 +110,13 @@ class ModelPoolTest : public ::testing::Test {
     }
     ADD_FAILURE() << name;
     return PoolState::kUnloaded;
+  }
+
+  static void wait_for_state(const ModelPool& pool, const std::string& name, PoolState state) {
+    for (int i = 0; i < 2000 && state_of(pool, name) != state; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(state_of(pool, name), state);
   }
 
   std::atomic<int> alive_ = 0;
@@ -108,25 +153,141 @@ TEST_F(ModelPoolTest, TheLeastRecentlyUsedMakesRoom) {
   EXPECT_EQ(alive_, 2);
 }
 
-TEST_F(ModelPoolTest, NoneInUseLeaves) {
+TEST_F(ModelPoolTest, WhoIsInUseLeavesWhenItMay) {
   ModelPool pool(100);
   for (const char* name : {"a", "b"}) {
     pool.add(model(name, 60));
   }
+  auto held = pool.use("a");
+  Asked first(pool, "b");
+  wait_for_state(pool, "a", PoolState::kLeaving);
+  EXPECT_EQ(state_of(pool, "b"), PoolState::kWaiting);
+  EXPECT_EQ(pool.use_now("a"), nullptr) << "it takes no new user";
+  Asked second(pool, "a");
+  EXPECT_FALSE(first.is_answered());
+  held.reset();
+  EXPECT_NE(first.wait(), nullptr);
+  EXPECT_FALSE(second.is_answered());
+  first.let_go();
+  EXPECT_NE(second.wait(), nullptr);
+  EXPECT_EQ(alive_, 1);
+  EXPECT_EQ(loads_, 3);
+}
+
+TEST_F(ModelPoolTest, WhoGoesAwayDoesNotMakeOthersLeave) {
+  ModelPool pool(100);
+  for (const char* name : {"a", "b"}) {
+    pool.add(model(name, 60));
+  }
+  const auto held = pool.use("a");
+  Asked gone(pool, "b");
+  wait_for_state(pool, "a", PoolState::kLeaving);
+  pool.cancel(gone.ticket());
+  wait_for_state(pool, "a", PoolState::kReady);
+  EXPECT_NE(pool.use_now("a"), nullptr);
+  EXPECT_EQ(state_of(pool, "b"), PoolState::kUnloaded);
+  EXPECT_FALSE(gone.is_answered());
+  pool.cancel(12345);
+}
+
+TEST_F(ModelPoolTest, PinnedOnesStay) {
+  ModelPool pool(100);
+  pool.add(model("a", 60));
+  pool.add(model("b", 80));
   PoolModel pinned = model("pinned", 30);
   pinned.is_pinned = true;
+  pinned.keep_alive = std::chrono::milliseconds(0);
   pool.add(std::move(pinned));
   pool.use("pinned");
-  auto held = pool.use("a");
-  expect_error(ErrorCode::kCapacity, {"\"b\"", "in use", "a", "pinned"}, [&] { pool.use("b"); });
-  expect_error(ErrorCode::kInvalidArgument, {"\"a\"", "in use"}, [&] { pool.unload("a"); });
-  held.reset();
-  pool.use("b");
-  EXPECT_EQ(state_of(pool, "a"), PoolState::kUnloaded);
+  pool.use("a");
+  expect_error(ErrorCode::kCapacity, {"\"b\"", "pinned", "GB"}, [&] { pool.use("b"); });
+  EXPECT_EQ(state_of(pool, "a"), PoolState::kReady);
   EXPECT_EQ(state_of(pool, "pinned"), PoolState::kReady);
-  pool.unload("b");
-  pool.unload("b");
+  pool.unload("pinned");
+  wait_for_state(pool, "pinned", PoolState::kUnloaded);
+  pool.use("b");
   EXPECT_EQ(alive_, 1);
+}
+
+TEST_F(ModelPoolTest, UnloadsWhenNobodyUsesIt) {
+  ModelPool pool(100);
+  pool.add(model("a", 10));
+  pool.unload("a");
+  auto held = pool.use("a");
+  pool.unload("a");
+  EXPECT_EQ(state_of(pool, "a"), PoolState::kLeaving);
+  Asked next(pool, "a");
+  EXPECT_FALSE(next.is_answered());
+  held.reset();
+  EXPECT_NE(next.wait(), nullptr);
+  EXPECT_EQ(loads_, 2);
+  expect_error(ErrorCode::kNotFound, {"\"x\""}, [&] { pool.unload("x"); });
+}
+
+TEST_F(ModelPoolTest, ManyWhoAlternateAreAllServed) {
+  ModelPool pool(100);
+  for (const char* name : {"a", "b"}) {
+    pool.add(model(name, 60));
+  }
+  std::atomic<int> served = 0;
+  std::vector<std::jthread> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back([&, i] {
+      for (int round = 0; round < 10; ++round) {
+        const auto held = pool.use((i + round) % 2 == 0 ? "a" : "b");
+        EXPECT_EQ(alive_, 1);
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        ++served;
+      }
+    });
+  }
+  clients.clear();
+  EXPECT_EQ(served, 200);
+  EXPECT_LT(loads_, 120) << "those who wait for a model are served together";
+}
+
+TEST_F(ModelPoolTest, KeepAliveOfAUse) {
+  ModelPool pool(100);
+  pool.add(model("a", 10));
+  {
+    auto held = pool.use("a");
+    EXPECT_TRUE(pool.models()[0].expires.has_value());
+    EXPECT_NE(pool.use_now("a", KeepAlive()), nullptr);
+    EXPECT_FALSE(pool.models()[0].expires.has_value());
+    EXPECT_NE(pool.use_now("a", std::chrono::milliseconds(0)), nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(alive_, 1);
+  }
+  wait_for_state(pool, "a", PoolState::kUnloaded);
+  EXPECT_EQ(alive_, 0);
+}
+
+TEST_F(ModelPoolTest, AfterItsEndNobodyWaits) {
+  ModelPool pool(100);
+  for (const char* name : {"a", "b"}) {
+    pool.add(model(name, 60));
+  }
+  const auto held = pool.use("a");
+  Asked waiting(pool, "b");
+  pool.close();
+  expect_error(ErrorCode::kCancelled, {"ends"}, [&] { waiting.wait(); });
+  expect_error(ErrorCode::kCancelled, {"ends"}, [&] { pool.use("b"); });
+  EXPECT_EQ(alive_, 1);
+}
+
+TEST_F(ModelPoolTest, AFailedLoadIsNotRepeatedAtOnce) {
+  ModelPool pool(100);
+  PoolModel bad = model("bad", 10);
+  bad.load = [this](const std::stop_token&) -> std::unique_ptr<LanguageModel> {
+    ++loads_;
+    throw Error(ErrorCode::kCorruptData, "broken weights");
+  };
+  pool.add(std::move(bad));
+  for (int i = 0; i < 5; ++i) {
+    expect_error(ErrorCode::kCorruptData, {"broken"}, [&] { pool.use("bad"); });
+  }
+  EXPECT_EQ(loads_, 1);
+  EXPECT_EQ(pool.models()[0].error, "broken weights");
 }
 
 TEST_F(ModelPoolTest, WhatIsTooLargeSaysSo) {
@@ -143,7 +304,7 @@ TEST_F(ModelPoolTest, AllWaitForOneLoad) {
   std::promise<void> go;
   std::shared_future<void> gone = go.get_future().share();
   PoolModel slow = model("slow", 10);
-  slow.load = [this, gone]() -> std::unique_ptr<LanguageModel> {
+  slow.load = [this, gone](const std::stop_token&) -> std::unique_ptr<LanguageModel> {
     ++loads_;
     gone.wait();
     throw Error(ErrorCode::kCorruptData, "broken weights");
@@ -169,8 +330,7 @@ TEST_F(ModelPoolTest, AllWaitForOneLoad) {
   for (auto& each : waiting) {
     EXPECT_EQ(each.get(), ErrorCode::kCorruptData);
   }
-  // Those that came after its end, if any, began one of their own.
-  EXPECT_LE(loads_, 2);
+  EXPECT_EQ(loads_, 1);
   EXPECT_EQ(state_of(pool, "slow"), PoolState::kUnloaded);
 }
 

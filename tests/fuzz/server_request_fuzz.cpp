@@ -80,8 +80,11 @@ void read_connection(std::string_view bytes) {
 }
 
 void read_all(std::string_view bytes) {
-  static NoModel no_model;
-  static const ServedModel model(no_model, {.names = {"m"}});
+  static const ServedModel model(
+      std::make_shared<NoModel>(),
+      std::make_shared<const ModelNames>(ModelNames{.names = {"m"}}),
+      std::make_shared<Counters>()
+  );
   read_connection(bytes);
   try_reading([&] {
     const Json body = parse_body(std::string(bytes));

@@ -86,7 +86,7 @@ class Ollama(FakeServerTest):
     def test_errors(self):
         for path, body, status in (("/api/chat", {"model": "no"}, 404), ("/api/chat", {}, 400), ("/api/show", {"model": "no"}, 404),
                                    ("/api/chat", self.chat("a", options={"top_k": "x"}), 400), ("/api/chat", self.chat("a", think=5), 400),
-                                   ("/api/chat", self.chat("a", format=5), 400), ("/api/pull", {"model": "x"}, 501),
+                                   ("/api/chat", self.chat("a", format=5), 400), ("/api/pull", {"model": "x"}, 403), ("/api/push", {"model": "x"}, 501),
                                    ("/api/generate", {"model": "fake", "prompt": "a", "images": ["x"]}, 400),
                                    ("/api/chat", self.chat("breaks", stream=False), 500), ("/api/no-such", {}, 404)):
             self.assertEqual(list(self.post(path, body, status)), ["error"])

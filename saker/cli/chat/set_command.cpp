@@ -2,10 +2,10 @@
 #include "saker/cli/chat/set_command.h"
 
 #include "saker/base/error.h"
+#include "saker/base/nearest.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/io/output.h"
 #include "saker/cli/requests/modelfile_options.h"
-#include "saker/cli/usage/nearest.h"
 #include "saker/engine/options/apply_options.h"
 
 #include <fmt/format.h>

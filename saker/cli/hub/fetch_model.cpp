@@ -105,9 +105,11 @@ void fetch_for(const CLI::App& command) {
     if (given != nullptr && names_a_model(option, given->results()) &&
         !(looks && given->results().front().find('/') != std::string::npos)) {
       const bool runs_alone = std::string_view(option) != kDraftOption;
-      fetch_if_missing(
-          given->results().front(), pulls, runs_alone ? Consent::kAskOfModel : Consent::kAsk
-      );
+      std::vector<std::string> models = given->results();
+      models.resize(std::string_view(option) == "MODEL" ? models.size() : 1);
+      for (const std::string& model : models) {
+        fetch_if_missing(model, pulls, runs_alone ? Consent::kAskOfModel : Consent::kAsk);
+      }
     }
   }
   if (const CLI::Option* adapters = command.get_option_no_throw(kAdapterOption)) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace saker::cli {
 namespace {
@@ -22,7 +23,19 @@ constexpr int kMaxTokens = 1 << 20;
 // Loads that are faster show no bar.
 constexpr auto kQuietLoad = std::chrono::milliseconds(500);
 
-// Parses "1048576", "512M", "2GB" or "off".
+}  // namespace
+
+void add_model_positional(CLI::App& command, std::string& model) {
+  command
+      .add_option(
+          "MODEL,-m,--model",
+          model,
+          "A folder, a GGUF file, a Hugging Face repo id, or a name of `saker list` [the bundled "
+          "demo model]"
+      )
+      ->type_name("MODEL");
+}
+
 std::size_t parse_size(const std::string& flag, std::string text) {
   if (text == "off") {
     return 0;
@@ -44,21 +57,12 @@ std::size_t parse_size(const std::string& flag, std::string text) {
   return static_cast<std::size_t>(bytes);
 }
 
-}  // namespace
-
-void add_model_positional(CLI::App& command, std::string& model) {
-  command
-      .add_option(
-          "MODEL,-m,--model",
-          model,
-          "A folder, a GGUF file, a Hugging Face repo id, or a name of `saker list` [the bundled "
-          "demo model]"
-      )
-      ->type_name("MODEL");
-}
-
 void add_model_args(CLI::App& command, ModelArgs& args) {
   add_model_positional(command, args.model);
+  add_engine_args(command, args);
+}
+
+void add_engine_args(CLI::App& command, ModelArgs& args) {
   command.add_option("--threads", args.engine.threads, "Worker threads [all processors]")
       ->check(between(1, kMaxThreads))
       ->type_name("INT")
@@ -167,21 +171,8 @@ std::filesystem::path whole_adapter(const std::filesystem::path& adapter, double
   return scale == 1.0 ? adapter : std::filesystem::path();
 }
 
-std::unique_ptr<engine::Engine> load_engine(
-    const ModelArgs& args, const std::filesystem::path& adapter
-) {
-  const auto start = std::chrono::steady_clock::now();
-  std::optional<Progress> bar;
+engine::EngineOptions engine_options(const ModelArgs& args) {
   engine::EngineOptions options = args.engine;
-  options.adapter = adapter;
-  options.on_load = [&](int done, int total) {
-    if (!bar && std::chrono::steady_clock::now() - start > kQuietLoad) {
-      bar.emplace(static_cast<std::uint64_t>(total), "loading");
-    }
-    if (bar) {
-      bar->set(static_cast<std::uint64_t>(done));
-    }
-  };
   const std::filesystem::path model = load::resolve_model(args.model);
   options.mtp = args.drafts && args.draft != "none";
   if (args.drafts && args.draft.empty()) {
@@ -190,6 +181,29 @@ std::unique_ptr<engine::Engine> load_engine(
   } else if (args.drafts && args.draft != "none") {
     options.draft = load::resolve_model(args.draft);
   }
+  return options;
+}
+
+LoadBar::LoadBar() = default;
+
+LoadBar::~LoadBar() = default;
+
+void LoadBar::set(int done, int total) {
+  if (bar_ == nullptr && std::chrono::steady_clock::now() - start_ > kQuietLoad) {
+    bar_ = std::make_unique<Progress>(static_cast<std::uint64_t>(total), "loading");
+  }
+  if (bar_ != nullptr) {
+    bar_->set(static_cast<std::uint64_t>(done));
+  }
+}
+
+std::unique_ptr<engine::Engine> load_engine(
+    const ModelArgs& args, const std::filesystem::path& adapter
+) {
+  engine::EngineOptions options = engine_options(args);
+  std::optional<LoadBar> bar(std::in_place);
+  options.adapter = adapter;
+  options.on_load = [&](int done, int total) { bar->set(done, total); };
   auto engine = engine::Engine::load(args.model, options);
   bar.reset();
   for (const std::string& warning : engine->facts().warnings) {

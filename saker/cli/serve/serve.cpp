@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker serve`: a model behind the APIs of OpenAI, Anthropic and Ollama.
+// `saker serve`: models behind the APIs of OpenAI, Anthropic and Ollama.
 #include "saker/cli/serve/serve.h"
 
 #include "saker/base/error.h"
@@ -7,20 +7,19 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/model_args.h"
 #include "saker/cli/serve/key_file.h"
-#include "saker/engine/language_model.h"
+#include "saker/cli/serve/model_options.h"
 #include "saker/server/service.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cstddef>
 #include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,15 +29,12 @@ namespace {
 constexpr int kMaxSeconds = 86'400;
 
 struct ServeArgs {
-  ModelArgs model;
+  ModelOptions models;
   server::ServiceOptions service;
-  std::vector<std::string> aliases;
-  std::vector<std::string> adapters;
   std::vector<std::string> keys;
   std::string key_file;
   std::string keys_json;
   int body_limit_mb = 32;
-  bool takes_any_name = false;
   std::string log_form;  // Empty: no log.
 };
 
@@ -73,57 +69,30 @@ std::vector<server::http::ApiKey> read_keys(const ServeArgs& args) {
   return keys;
 }
 
-std::vector<engine::NamedAdapter> read_adapters(const ServeArgs& args) {
-  std::vector<engine::NamedAdapter> adapters;
-  for (const std::string& text : args.adapters) {
-    auto [name, folder] = named(text, "");
-    if (name.empty()) {
-      name = std::filesystem::path(folder).lexically_normal().filename().string();
-    }
-    require(
-        std::filesystem::is_directory(folder),
-        ErrorCode::kNotFound,
-        "--adapter: {} is no folder",
-        folder
-    );
-    adapters.push_back({name, folder});
+// "a, b and 3 more".
+std::string names_of(const server::ModelCatalog& catalog) {
+  constexpr std::size_t kShown = 3;
+  const auto cards = catalog.cards();
+  std::string names = cards.front().name();
+  for (std::size_t i = 1; i < std::min(cards.size(), kShown); ++i) {
+    names += ", " + cards[i].name();
   }
-  engine::check_adapter_names(adapters);
-  return adapters;
-}
-
-// The name under which clients ask for the model: that of a repo or of the last folder.
-std::string model_name(const ServeArgs& args, const engine::Engine& engine) {
-  if (args.model.model.empty()) {
-    return "saker-demo";
-  }
-  std::error_code ignored;
-  return std::filesystem::exists(args.model.model, ignored)
-             ? engine.facts().path.lexically_normal().filename().string()
-             : args.model.model;
+  return cards.size() > kShown ? fmt::format("{} and {} more", names, cards.size() - kShown)
+                               : names;
 }
 
 int run_serve(const ServeArgs& args) {
-  ModelArgs model_args = args.model;
-  model_args.engine.chats = true;
   server::ServiceOptions options = args.service;
   options.access.keys = read_keys(args);
   options.http.limits.body_bytes = static_cast<std::size_t>(args.body_limit_mb) << 20;
-  server::ModelNames names;
-  names.adapters = read_adapters(args);
-  names.takes_any_name = args.takes_any_name;
   if (!args.log_form.empty()) {
     options.log.form = args.log_form == "json" ? server::LogForm::kJson : server::LogForm::kText;
     options.log.write = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
-  const auto engine = load_engine(model_args);
-  names.names = args.aliases;
-  if (names.names.empty()) {
-    names.names.push_back(model_name(args, *engine));
-  }
-  const auto model = engine::as_language_model(*engine);
-  server::Service service(*model, names, options);
-  print_error(fmt::format("{} is at {}\n", names.names.front(), service.address()));
+  const auto catalog = make_catalog(args.models);
+  options.models = route_options(args.models, catalog);
+  server::Service service(catalog, options);
+  print_error(fmt::format("{} is at {}\n", names_of(*catalog), service.address()));
   service.run();
   return 0;
 }
@@ -242,36 +211,17 @@ void add_server(CLI::App& command, ServeArgs& args) {
 void add_serve(CLI::App& app, Action& action) {
   auto args = std::make_shared<ServeArgs>();
   CLI::App& command =
-      *app.add_subcommand("serve", "Serve a model by the APIs of OpenAI, Anthropic and Ollama");
-  add_model_args(command, args->model);
-  add_fast_prefill(command, args->model);
-  add_draft_args(command, args->model);
-  add_prefix_cache_args(command, args->model);
-  command.add_option("--batch", args->model.engine.batch, "Requests that run in one batch [8]")
+      *app.add_subcommand("serve", "Serve models by the APIs of OpenAI, Anthropic and Ollama");
+  ModelArgs& model = args->models.common;
+  add_model_options(command, args->models);
+  add_engine_args(command, model);
+  add_fast_prefill(command, model);
+  add_draft_args(command, model);
+  add_prefix_cache_args(command, model);
+  command.add_option("--batch", model.engine.batch, "Requests that run in one batch [8]")
       ->check(between(1, 1024))
       ->type_name("INT")
       ->group("Engine");
-  command
-      .add_option(
-          "--alias",
-          args->aliases,
-          "The model's name for clients [the folder's or repo's]; may be repeated"
-      )
-      ->type_name("NAME")
-      ->group("Model");
-  command
-      .add_option(
-          "--adapter",
-          args->adapters,
-          "An adapter that clients name as their model: NAME=DIR; may be repeated"
-      )
-      ->type_name("NAME=DIR")
-      ->group("Model");
-  command
-      .add_flag(
-          "--any-model", args->takes_any_name, "Answer requests for unknown names with this model"
-      )
-      ->group("Model");
   add_server(command, *args);
   add_access(command, *args);
   command.callback([args, &action] { action = [args] { return run_serve(*args); }; });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/usage/complaint.h"
 
+#include "saker/base/nearest.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/help.h"
-#include "saker/cli/usage/nearest.h"
 #include "saker/cli/usage/synonyms.h"
 
 #include <fmt/format.h>

@@ -2,9 +2,9 @@
 #include "saker/cli/usage/defaults.h"
 
 #include "saker/base/error.h"
+#include "saker/base/nearest.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/options/command_tree.h"
-#include "saker/cli/usage/nearest.h"
 
 #include <fmt/format.h>
 

@@ -41,6 +41,8 @@ constexpr Example kExamples[] = {
     {"saker serve", R"(  saker serve ./model
   saker serve ./model --port 8000 --api-key secret --log-requests
   saker serve ./model --adapter support=./lora --alias gpt-4o
+  saker serve ./coder ./writer --memory 20G --keep-alive 10m
+  saker serve --models models.json
   saker serve ./model --host unix:/run/saker.sock
 )"},
     {"saker score", R"(  saker score ./model --prompt "2 + 2 =" --completion " 4"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "saker/base/error.h"
 #include "saker/engine/pool/model_pool.h"
 #include "saker/load/files/model_dir.h"
 
@@ -82,11 +83,18 @@ std::size_t memory_needed(const std::filesystem::path& model, const EngineOption
   return weight_files_bytes(path) + draft + options.prefix_cache;
 }
 
-std::function<std::unique_ptr<LanguageModel>()> engine_loader(
+std::function<std::unique_ptr<LanguageModel>(const std::stop_token& stop)> engine_loader(
     std::filesystem::path model, EngineOptions options
 ) {
-  return [model = std::move(model), options = std::move(options)] {
-    return std::make_unique<OwnedEngine>(Engine::load(model, options));
+  return [model = std::move(model), options = std::move(options)](const std::stop_token& stop) {
+    EngineOptions stoppable = options;
+    stoppable.on_load = [stop, on_load = options.on_load](int done, int total) {
+      require(!stop.stop_requested(), ErrorCode::kCancelled, "the load was stopped");
+      if (on_load) {
+        on_load(done, total);
+      }
+    };
+    return std::make_unique<OwnedEngine>(Engine::load(model, stoppable));
   };
 }
 

@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace saker::server {
 namespace {
@@ -25,184 +28,174 @@ std::string label(std::string_view text) {
 
 class Page {
  public:
-  explicit Page(const std::string& model)
-      : labels_(fmt::format("model_name=\"{}\",engine=\"0\"", label(model))) {}
+  using Value = double (*)(const ModelCard& card);
 
-  void value(std::string_view name, std::string_view kind, std::string_view help, double value) {
+  explicit Page(std::vector<ModelCard> cards) : cards_(std::move(cards)) {
+    for (const ModelCard& card : cards_) {
+      labels_.push_back(fmt::format("model_name=\"{}\",engine=\"0\"", label(card.name())));
+    }
+  }
+
+  void head(std::string_view name, std::string_view kind, std::string_view help) {
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, kind);
+  }
+
+  void number(std::string_view name, std::string_view kind, std::string_view help, double amount) {
     head(name, kind, help);
-    text_ += fmt::format("{}{{{}}} {}\n", name, labels_, value);
+    text_ += fmt::format("{} {}\n", name, amount);
+  }
+
+  void value(std::string_view name, std::string_view kind, std::string_view help, Value read) {
+    head(name, kind, help);
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      text_ += fmt::format("{}{{{}}} {}\n", name, labels_[i], read(cards_[i]));
+    }
   }
 
   // Under a name of Saker's and under vLLM's.
-  void both(
-      std::string_view own,
-      std::string_view theirs,
-      std::string_view kind,
-      std::string_view help,
-      double number
-  ) {
-    value(own, kind, help, number);
-    value(theirs, kind, help, number);
+  void both(std::string_view name, std::string_view kind, std::string_view help, Value read) {
+    value(fmt::format("saker:{}", name), kind, help, read);
+    value(fmt::format("vllm:{}", name), kind, help, read);
   }
 
-  template <typename Values>
-  void histogram(std::string_view name, std::string_view help, const Values& values) {
+  template <auto member>
+  void histogram(std::string_view name, std::string_view help) {
     head(name, "histogram", help);
-    std::uint64_t below = 0;
-    for (std::size_t i = 0; i < values.bucket_ends().size(); ++i) {
-      below += values.in_bucket(i);
-      text_ += fmt::format(
-          "{}_bucket{{{},le=\"{}\"}} {}\n", name, labels_, values.bucket_ends()[i], below
-      );
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      add_buckets(name, labels_[i], (*cards_[i].counters).*member);
     }
-    below += values.in_bucket(values.bucket_ends().size());
-    text_ += fmt::format("{}_bucket{{{},le=\"+Inf\"}} {}\n", name, labels_, below);
-    text_ += fmt::format("{}_sum{{{}}} {}\n", name, labels_, values.sum());
-    text_ += fmt::format("{}_count{{{}}} {}\n", name, labels_, below);
   }
 
-  void reasons(std::string_view name, std::string_view help, const Counters& counters) {
+  void reasons(std::string_view name, std::string_view help) {
     head(name, "counter", help);
-    const auto line = [&](std::string_view reason, std::uint64_t count) {
-      text_ += fmt::format("{}{{{},finished_reason=\"{}\"}} {}\n", name, labels_, reason, count);
-    };
-    line("stop", counters.stopped);
-    line("length", counters.cut);
-    line("abort", counters.cancelled);
-    line("error", counters.failed);
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      const Counters& counters = *cards_[i].counters;
+      const auto line = [&](std::string_view reason, std::uint64_t count) {
+        text_ +=
+            fmt::format("{}{{{},finished_reason=\"{}\"}} {}\n", name, labels_[i], reason, count);
+      };
+      line("stop", counters.stopped);
+      line("length", counters.cut);
+      line("abort", counters.cancelled);
+      line("error", counters.failed);
+    }
   }
 
   std::string take() { return std::move(text_); }
 
  private:
-  void head(std::string_view name, std::string_view kind, std::string_view help) {
-    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, kind);
+  template <typename Values>
+  void add_buckets(std::string_view name, std::string_view labels, const Values& values) {
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < values.bucket_ends().size(); ++i) {
+      below += values.in_bucket(i);
+      text_ += fmt::format(
+          "{}_bucket{{{},le=\"{}\"}} {}\n", name, labels, values.bucket_ends()[i], below
+      );
+    }
+    below += values.in_bucket(values.bucket_ends().size());
+    text_ += fmt::format("{}_bucket{{{},le=\"+Inf\"}} {}\n", name, labels, below);
+    text_ += fmt::format("{}_sum{{{}}} {}\n", name, labels, values.sum());
+    text_ += fmt::format("{}_count{{{}}} {}\n", name, labels, below);
   }
 
-  std::string labels_;
+  std::vector<ModelCard> cards_;
+  std::vector<std::string> labels_;
   std::string text_;
 };
 
-void add_tokens(Page& page, const Counters& counters) {
-  page.both(
-      "saker:prompt_tokens_total",
-      "vllm:prompt_tokens_total",
-      "counter",
-      "Tokens of prompts.",
-      static_cast<double>(counters.prompt_tokens)
-  );
-  page.both(
-      "saker:prompt_tokens_cached_total",
-      "vllm:prompt_tokens_cached_total",
-      "counter",
-      "Tokens of prompts whose rows were known.",
-      static_cast<double>(counters.cached_tokens)
-  );
-  page.both(
-      "saker:generation_tokens_total",
-      "vllm:generation_tokens_total",
-      "counter",
-      "Tokens of answers.",
-      static_cast<double>(counters.generation_tokens)
+// A member of a model's counts.
+template <auto member>
+double count_of(const ModelCard& card) {
+  return static_cast<double>(((*card.counters).*member).load());
+}
+
+void add_models(Page& page) {
+  page.value(
+      "saker:model_loaded",
+      "gauge",
+      "1 for a model that is loaded.",
+      [](const ModelCard& card) {
+        return card.state.state == engine::PoolState::kReady ||
+                       card.state.state == engine::PoolState::kLeaving
+                   ? 1.0
+                   : 0.0;
+      }
   );
   page.value(
-      "vllm:spec_decode_num_drafts_total",
-      "counter",
-      "Passes that checked draft tokens.",
-      static_cast<double>(counters.draft_rounds)
+      "saker:model_waiting",
+      "gauge",
+      "Requests that wait for a model to be loaded.",
+      [](const ModelCard& card) { return static_cast<double>(card.state.waiting); }
   );
-  page.value(
-      "vllm:spec_decode_num_draft_tokens_total",
-      "counter",
-      "Draft tokens.",
-      static_cast<double>(counters.drafted_tokens)
-  );
+}
+
+void add_tokens(Page& page) {
+  page.both("prompt_tokens_total", "counter", "Tokens of prompts.", count_of<&Counters::prompt_tokens>);
+  page.both("prompt_tokens_cached_total", "counter", "Tokens of prompts whose rows were known.", count_of<&Counters::cached_tokens>);
+  page.both("generation_tokens_total", "counter", "Tokens of answers.", count_of<&Counters::generation_tokens>);
+  page.value("vllm:spec_decode_num_drafts_total", "counter", "Passes that checked draft tokens.", count_of<&Counters::draft_rounds>);
+  page.value("vllm:spec_decode_num_draft_tokens_total", "counter", "Draft tokens.", count_of<&Counters::drafted_tokens>);
   page.value(
       "vllm:spec_decode_num_accepted_tokens_total",
       "counter",
       "Draft tokens that were right.",
-      static_cast<double>(counters.accepted_tokens)
+      count_of<&Counters::accepted_tokens>
   );
 }
 
 }  // namespace
 
-std::string metrics_text(const ServedModel& model) {
-  const Counters& counters = model.counters();
-  Page page(model.name());
-  const auto waiting = counters.waiting.load();
-  page.both(
-      "saker:num_requests_running",
-      "vllm:num_requests_running",
-      "gauge",
-      "Generations that run.",
-      static_cast<double>(counters.running.load() - waiting)
-  );
-  page.both(
-      "saker:num_requests_waiting",
-      "vllm:num_requests_waiting",
-      "gauge",
-      "Generations that wait for their first event.",
-      static_cast<double>(waiting)
-  );
-  page.value(
+std::string metrics_text(const ModelCatalog& catalog, std::uint64_t http_requests) {
+  Page page(catalog.cards());
+  page.both("num_requests_running", "gauge", "Generations that run.", [](const ModelCard& card) {
+    return static_cast<double>(card.counters->running.load() - card.counters->waiting.load());
+  });
+  page.both("num_requests_waiting", "gauge", "Generations that wait for their first event.", count_of<&Counters::waiting>);
+  page.number(
       "saker:peak_memory_bytes",
       "gauge",
       "The most memory that the process had.",
       static_cast<double>(peak_memory_bytes())
   );
-  page.value(
+  page.number(
       "saker:usable_memory_bytes",
       "gauge",
       "Memory that the process may have.",
       static_cast<double>(usable_memory_bytes())
   );
-  page.value(
+  page.number(
       "saker:http_requests_total",
       "counter",
       "Requests of HTTP.",
-      static_cast<double>(counters.http_requests)
+      static_cast<double>(http_requests)
   );
+  add_models(page);
   page.both(
-      "saker:prefix_cache_queries_total",
-      "vllm:prefix_cache_queries_total",
+      "prefix_cache_queries_total",
       "counter",
       "Tokens of prompts that were looked up in the prefix cache.",
-      static_cast<double>(counters.prompt_tokens)
+      count_of<&Counters::prompt_tokens>
   );
-  page.both(
-      "saker:prefix_cache_hits_total",
-      "vllm:prefix_cache_hits_total",
-      "counter",
-      "Tokens of prompts that the prefix cache had.",
-      static_cast<double>(counters.cached_tokens)
+  page.both("prefix_cache_hits_total", "counter", "Tokens of prompts that the prefix cache had.", count_of<&Counters::cached_tokens>);
+  add_tokens(page);
+  page.reasons("saker:request_success_total", "Ends of generations by reason.");
+  page.reasons("vllm:request_success_total", "Ends of generations by reason.");
+  page.both("admission_rejections_total", "counter", "Requests that found the queue full.", count_of<&Counters::rejected>);
+  page.histogram<&Counters::first_token_seconds>(
+      "vllm:time_to_first_token_seconds", "Time to the first token."
   );
-  add_tokens(page, counters);
-  page.reasons("saker:request_success_total", "Ends of generations by reason.", counters);
-  page.reasons("vllm:request_success_total", "Ends of generations by reason.", counters);
-  page.both(
-      "saker:admission_rejections_total",
-      "vllm:admission_rejections_total",
-      "counter",
-      "Requests that found the queue full.",
-      static_cast<double>(counters.rejected)
+  page.histogram<&Counters::request_seconds>(
+      "vllm:e2e_request_latency_seconds", "Time of whole generations."
   );
-  page.histogram(
-      "vllm:time_to_first_token_seconds", "Time to the first token.", counters.first_token_seconds
+  page.histogram<&Counters::token_seconds>(
+      "vllm:request_time_per_output_token_seconds", "Time per token of answers."
   );
-  page.histogram(
-      "vllm:e2e_request_latency_seconds", "Time of whole generations.", counters.request_seconds
+  page.histogram<&Counters::request_prompt_tokens>(
+      "vllm:request_prompt_tokens", "Tokens of each prompt."
   );
-  page.histogram(
-      "vllm:request_time_per_output_token_seconds",
-      "Time per token of answers.",
-      counters.token_seconds
-  );
-  page.histogram(
-      "vllm:request_prompt_tokens", "Tokens of each prompt.", counters.request_prompt_tokens
-  );
-  page.histogram(
-      "vllm:request_generation_tokens", "Tokens of each answer.", counters.request_generation_tokens
+  page.histogram<&Counters::request_generation_tokens>(
+      "vllm:request_generation_tokens", "Tokens of each answer."
   );
   return page.take();
 }

@@ -4,13 +4,14 @@
 // The server's counts in the text format of Prometheus. It asks no engine, so that it answers
 // at once under any load.
 
-#include "saker/server/turns/served_model.h"
+#include "saker/server/models/model_catalog.h"
 
+#include <cstdint>
 #include <string>
 
 namespace saker::server {
 
-// Saker's own names, and those of vLLM that routers and dashboards read.
-std::string metrics_text(const ServedModel& model);
+// Saker's own names, and those of vLLM that routers and dashboards read; a line for each model.
+std::string metrics_text(const ModelCatalog& catalog, std::uint64_t http_requests);
 
 }  // namespace saker::server

@@ -21,6 +21,7 @@ class Connection::OneExchange : public Exchange {
       : connection_(std::move(connection)),
         request_(std::move(request)),
         executor_(connection_->socket_.get_executor()),
+        workers_(connection_->shared_.workers.get_executor()),
         unsent_(connection_->unsent_),
         serial_(connection_->serial_) {}
 
@@ -84,6 +85,8 @@ class Connection::OneExchange : public Exchange {
 
   void post(std::function<void()> work) override { asio::post(executor_, std::move(work)); }
 
+  void work(std::function<void()> work) override { asio::post(workers_, std::move(work)); }
+
   void after(int milliseconds, std::function<void()> call) override {
     auto timer =
         std::make_shared<asio::steady_timer>(executor_, std::chrono::milliseconds(milliseconds));
@@ -113,6 +116,7 @@ class Connection::OneExchange : public Exchange {
   Request request_;
   Caller caller_;  // Nobody.
   asio::any_io_executor executor_;
+  asio::thread_pool::executor_type workers_;
   std::shared_ptr<std::atomic<std::size_t>> unsent_;
   std::size_t serial_;
 };

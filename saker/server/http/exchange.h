@@ -46,6 +46,8 @@ class Exchange {
   virtual void on_gone(std::function<void()> call) = 0;
   // Runs work on the server's thread.
   virtual void post(std::function<void()> work) = 0;
+  // Runs work on one of the threads for handlers, where it may block.
+  virtual void work(std::function<void()> work) = 0;
   // Calls `call` on the server's thread after this many milliseconds, unless the client has gone.
   virtual void after(int milliseconds, std::function<void()> call) = 0;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/server/http/request_reader.h"
 
+#include "saker/server/http/query.h"
+
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -43,14 +45,6 @@ std::string_view ambiguity(std::string_view head) {
     }
   }
   return {};
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 }  // namespace
@@ -238,21 +232,7 @@ std::optional<std::string> decoded_path(std::string_view target) {
     const std::size_t slash = target.find('/', scheme + 3);
     target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
   }
-  std::string path;
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    if (target[i] != '%') {
-      path += target[i];
-      continue;
-    }
-    const int high = i + 2 < target.size() ? hex_digit(target[i + 1]) : -1;
-    const int low = i + 2 < target.size() ? hex_digit(target[i + 2]) : -1;
-    if (high < 0 || low < 0) {
-      return std::nullopt;
-    }
-    path += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return path;
+  return percent_decoded(target);
 }
 
 }  // namespace saker::server::http

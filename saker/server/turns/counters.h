@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A server's counts, for /metrics. Written and read by any thread without locks.
+// A model's counts, for /metrics. Written and read by any thread without locks.
 
 #include <array>
 #include <atomic>
@@ -58,7 +58,6 @@ class Histogram {
 struct Counters {
   std::atomic<std::int64_t> running = 0;  // Generations that have begun and not ended.
   std::atomic<std::int64_t> waiting = 0;  // Running ones without an event so far.
-  std::atomic<std::uint64_t> http_requests = 0;
   std::atomic<std::uint64_t> prompt_tokens = 0;
   std::atomic<std::uint64_t> cached_tokens = 0;
   std::atomic<std::uint64_t> generation_tokens = 0;

@@ -3,30 +3,59 @@
 
 #include "saker/base/utf8.h"
 #include "saker/server/turns/api_error.h"
-#include "saker/server/turns/wire.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace saker::server {
+namespace {
 
-ServedModel::ServedModel(engine::LanguageModel& model, ModelNames names)
-    : model_(model), names_(std::move(names)), created_(unix_time()) {}
+constexpr std::string_view kLatest = ":latest";
 
-FoundModel ServedModel::find(std::string_view name) const {
-  if (name.empty() || std::ranges::find(names_.names, name) != names_.names.end()) {
-    return {name.empty() ? this->name() : std::string(name), {}};
+std::optional<FoundModel> find_exactly(const ModelNames& names, std::string_view name) {
+  const auto is_name = [&](std::string_view one) {
+    return std::ranges::find(names.names, one) != names.names.end();
+  };
+  if (name.empty() || is_name(name)) {
+    return FoundModel{name.empty() ? names.names.front() : std::string(name), {}};
   }
-  for (const engine::NamedAdapter& adapter : names_.adapters) {
+  for (const engine::NamedAdapter& adapter : names.adapters) {
     const std::size_t colon = name.size() - std::min(name.size(), adapter.name.size() + 1);
     const bool is_of_base =
-        name.substr(colon) == ":" + adapter.name &&
-        std::ranges::find(names_.names, name.substr(0, colon)) != names_.names.end();
+        name.substr(colon) == ":" + adapter.name && is_name(name.substr(0, colon));
     if (name == adapter.name || is_of_base) {
-      return {std::string(name), adapter.dir};
+      return FoundModel{std::string(name), adapter.dir};
     }
   }
-  if (names_.takes_any_name) {
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FoundModel> find_name(const ModelNames& names, std::string_view name) {
+  auto found = find_exactly(names, name);
+  if (!found && name.ends_with(kLatest) && name.size() > kLatest.size()) {
+    found = find_exactly(names, name.substr(0, name.size() - kLatest.size()));
+  }
+  return found;
+}
+
+ServedModel::ServedModel(
+    std::shared_ptr<engine::LanguageModel> model,
+    std::shared_ptr<const ModelNames> names,
+    std::shared_ptr<Counters> counters,
+    std::chrono::nanoseconds waited
+)
+    : model_(std::move(model)),
+      names_(std::move(names)),
+      counters_(std::move(counters)),
+      waited_(waited) {}
+
+FoundModel ServedModel::find(std::string_view name) const {
+  if (auto found = find_name(*names_, name)) {
+    return *std::move(found);
+  }
+  if (names_->takes_any_name) {
     return {this->name(), {}};
   }
   throw ApiError(

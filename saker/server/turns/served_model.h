@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The model of a server: the names by which requests ask for it, its adapters, what the server
-// counts. The counts are atomic; all else is immutable.
+// A model while a request uses it: the names by which requests ask for it, its adapters, its counts.
+// The counts are atomic; all else is immutable.
 
 #include "saker/engine/language_model.h"
 #include "saker/server/turns/counters.h"
@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,31 +31,40 @@ struct FoundModel {
   std::filesystem::path adapter;  // Empty: the base.
 };
 
+// The model or adapter that a name means, with or without Ollama's ":latest"; none if it is none of
+// these. An empty name is the model. `takes_any_name` is not heeded.
+std::optional<FoundModel> find_name(const ModelNames& names, std::string_view name);
+
 class ServedModel {
  public:
-  // REQUIRES: `model` outlives it.
-  ServedModel(engine::LanguageModel& model, ModelNames names);
+  // It holds the model, so that a pool does not unload it. `waited`: for its load.
+  ServedModel(
+      std::shared_ptr<engine::LanguageModel> model,
+      std::shared_ptr<const ModelNames> names,
+      std::shared_ptr<Counters> counters,
+      std::chrono::nanoseconds waited = {}
+  );
 
-  engine::LanguageModel& model() const { return model_; }
+  engine::LanguageModel& model() const { return *model_; }
 
-  const ModelNames& names() const { return names_; }
+  const ModelNames& names() const { return *names_; }
 
-  const std::string& name() const { return names_.names.front(); }
+  const std::string& name() const { return names_->names.front(); }
 
   // Throws a 404 for a name that is none of the model's. An empty one is the model.
   FoundModel find(std::string_view name) const;
 
-  std::int64_t context() const { return model_.facts().context_length; }
+  std::int64_t context() const { return model_->facts().context_length; }
 
-  std::int64_t created() const { return created_; }  // Seconds since 1970.
+  Counters& counters() const { return *counters_; }
 
-  Counters& counters() const { return counters_; }
+  std::chrono::nanoseconds waited() const { return waited_; }
 
  private:
-  engine::LanguageModel& model_;
-  ModelNames names_;
-  std::int64_t created_;
-  mutable Counters counters_;
+  std::shared_ptr<engine::LanguageModel> model_;
+  std::shared_ptr<const ModelNames> names_;
+  std::shared_ptr<Counters> counters_;
+  std::chrono::nanoseconds waited_;
 };
 
 }  // namespace saker::server

@@ -178,6 +178,13 @@ class Turn : public std::enable_shared_from_this<Turn> {
       delivery_.head.body = encoder_->end();
       exchange_->respond(std::move(delivery_.head));
     }
+    let_go();
+  }
+
+  // A client that reads slowly does not keep the model.
+  void let_go() {
+    encoder_.reset();
+    model_.reset();
   }
 
   void fail(const ApiError& error) {
@@ -190,6 +197,7 @@ class Turn : public std::enable_shared_from_this<Turn> {
     } else {
       exchange_->respond(delivery_.failed(error));
     }
+    let_go();
   }
 
   std::shared_ptr<http::Exchange> exchange_;

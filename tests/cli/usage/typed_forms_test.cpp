@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people type: forms of other programs, mistakes, and what is said of them.
+#include "saker/base/nearest.h"
 #include "saker/cli/usage/complaint.h"
-#include "saker/cli/usage/nearest.h"
 #include "saker/cli/usage/program.h"
 #include "saker/cli/usage/typed_line.h"
 

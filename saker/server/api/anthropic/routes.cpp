@@ -3,7 +3,7 @@
 
 #include "saker/server/api/anthropic/messages_answer.h"
 #include "saker/server/api/anthropic/messages_request.h"
-#include "saker/server/turns/fields.h"
+#include "saker/server/models/model_route.h"
 #include "saker/server/turns/turn.h"
 #include "saker/server/turns/wire.h"
 
@@ -17,7 +17,6 @@ namespace saker::server::anthropic {
 namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
-using ModelPtr = std::shared_ptr<const ServedModel>;
 
 std::string_view type_of(int status) {
   switch (status) {
@@ -40,9 +39,8 @@ std::string_view type_of(int status) {
   }
 }
 
-void answer(const ExchangePtr& exchange, const ModelPtr& model) {
-  const MessagesRequest messages =
-      read_messages(parse_body(exchange->request().body), *model, Purpose::kAnswer);
+void answer(const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+  const MessagesRequest messages = read_messages(body, *model, Purpose::kAnswer);
   std::vector<engine::Stream> streams;
   streams.push_back(submit(*exchange, *model, messages.request));
   MessageFacts facts{.model = messages.model, .context = model->context()};
@@ -63,23 +61,22 @@ void answer(const ExchangePtr& exchange, const ModelPtr& model) {
   );
 }
 
-void count(const ExchangePtr& exchange, const ModelPtr& model) {
-  const MessagesRequest messages =
-      read_messages(parse_body(exchange->request().body), *model, Purpose::kCount);
+void count(const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+  const MessagesRequest messages = read_messages(body, *model, Purpose::kCount);
   exchange->respond(
       json_response({{"input_tokens", model->model().prompt_tokens(messages.request).size()}})
   );
 }
 
-Json card(const ServedModel& model, const std::string& name) {
+Json card_json(const engine::ModelDetails& details, const std::string& name) {
   return {
       {"type", "model"},
       {"id", name},
       {"display_name", name},
       {"created_at",
-       utc_time(std::chrono::system_clock::time_point(std::chrono::seconds(model.created())))},
-      {"max_input_tokens", model.context()},
-      {"max_tokens", model.context()},
+       utc_time(std::chrono::system_clock::time_point(std::chrono::seconds(details.modified)))},
+      {"max_input_tokens", details.context_length},
+      {"max_tokens", details.context_length},
   };
 }
 
@@ -100,26 +97,35 @@ http::Response error_response(const ApiError& error) {
   return response;
 }
 
-Json models_json(const ServedModel& model) {
+std::string error_event(const ApiError& error) {
+  return sse("error", error_json(error));
+}
+
+Json models_json(const ModelCatalog& catalog) {
   Json data = Json::array();
-  for (const std::string& name : model.names().names) {
-    data.push_back(card(model, name));
+  for (const ModelCard& card : catalog.cards()) {
+    for (const std::string& name : card.names->names) {
+      data.push_back(card_json(*card.details, name));
+    }
+    for (const engine::NamedAdapter& adapter : card.names->adapters) {
+      data.push_back(card_json(*card.details, adapter.name));
+    }
   }
-  for (const engine::NamedAdapter& adapter : model.names().adapters) {
-    data.push_back(card(model, adapter.name));
-  }
-  const Json first = data.front()["id"];
-  const Json last = data.back()["id"];
+  const Json first = data.empty() ? Json(nullptr) : data.front()["id"];
+  const Json last = data.empty() ? Json(nullptr) : data.back()["id"];
   return {{"data", std::move(data)}, {"has_more", false}, {"first_id", first}, {"last_id", last}};
 }
 
-void add_routes(http::Router& router, const ModelPtr& model) {
-  router.add("POST", "/v1/messages", [model](const ExchangePtr& exchange) {
-    answer(exchange, model);
-  });
-  router.add("POST", "/v1/messages/count_tokens", [model](const ExchangePtr& exchange) {
-    count(exchange, model);
-  });
+Json model_json(const ModelCatalog& catalog, std::string_view name) {
+  const ModelCard card = catalog.find(name);
+  const auto found = find_name(*card.names, name);
+  return card_json(*card.details, found ? found->name : card.name());
+}
+
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  const ErrorShape shape = {error_response, error_event};
+  router.add("POST", "/v1/messages", with_model(catalog, shape, answer));
+  router.add("POST", "/v1/messages/count_tokens", with_model(catalog, shape, count));
 }
 
 }  // namespace saker::server::anthropic

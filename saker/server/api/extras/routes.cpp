@@ -5,6 +5,9 @@
 #include "saker/server/api/extras/rerank.h"
 #include "saker/server/api/extras/scores.h"
 #include "saker/server/api/openai/chat_request.h"
+#include "saker/server/api/openai/errors.h"
+#include "saker/server/http/query.h"
+#include "saker/server/models/model_route.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/wire.h"
 #include "saker/text/chat_template.h"
@@ -18,7 +21,6 @@ namespace saker::server::extras {
 namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
-using ModelPtr = std::shared_ptr<const ServedModel>;
 
 const text::Tokenizer& tokenizer_of(const ServedModel& model) {
   const text::Tokenizer* tokenizer = model.model().tokenizer();
@@ -113,40 +115,48 @@ Json apply_template(const Json& body, const ServedModel& model) {
   return {{"prompt", rendered(fields, model)}};
 }
 
-Json props(const ServedModel& model) {
-  const engine::ModelFacts& facts = model.model().facts();
+Json props(const ModelCard& card) {
+  const engine::ModelDetails& details = *card.details;
   return {
-      {"default_generation_settings", {{"n_ctx", facts.context_length}}},
+      {"default_generation_settings", {{"n_ctx", details.context_length}}},
       {"total_slots", 1},
-      {"model_alias", model.name()},
-      {"model_path", facts.path.filename().string()},
-      {"model_type", facts.model_type},
+      {"model_alias", card.name()},
+      {"model_path", details.path.filename().string()},
+      {"model_type", details.model_type},
+      {"chat_template", details.chat_template},
       {"modalities", {{"vision", false}, {"audio", false}}},
       {"build_info", "saker " SAKER_VERSION},
-      {"is_sleeping", false},
+      {"is_sleeping", card.state.state == engine::PoolState::kUnloaded},
   };
 }
 
 using Reader = Json (*)(const Json& body, const ServedModel& model);
 
-void add(http::Router& router, const std::string& path, const ModelPtr& model, Reader read) {
-  router.add("POST", path, [model, read](const ExchangePtr& exchange) {
-    exchange->respond(json_response(read(parse_body(exchange->request().body), *model)));
-  });
+void add(
+    http::Router& router,
+    const std::string& path,
+    const std::shared_ptr<ModelCatalog>& catalog,
+    Reader read
+) {
+  const auto answer = [read](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+    exchange->respond(json_response(read(body, *model)));
+  };
+  router.add("POST", path, with_model(catalog, openai::kErrorShape, answer));
 }
 
 }  // namespace
 
-void add_routes(http::Router& router, const ModelPtr& model) {
-  add(router, "/tokenize", model, tokenize);
-  add(router, "/detokenize", model, detokenize);
-  add(router, "/apply-template", model, apply_template);
-  add(router, "/v1/score", model, score);
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  add(router, "/tokenize", catalog, tokenize);
+  add(router, "/detokenize", catalog, detokenize);
+  add(router, "/apply-template", catalog, apply_template);
+  add(router, "/v1/score", catalog, score);
   for (const char* path : {"/rerank", "/v1/rerank", "/v2/rerank", "/reranking", "/v1/reranking"}) {
-    add(router, path, model, rerank);
+    add(router, path, catalog, rerank);
   }
-  router.add("GET", "/props", [model](const ExchangePtr& exchange) {
-    exchange->respond(json_response(props(*model)));
+  router.add("GET", "/props", [catalog](const ExchangePtr& exchange) {
+    const std::string name = http::query_value(exchange->request().query, "model").value_or("");
+    exchange->respond(json_response(props(catalog->find(name))));
   });
   router.add("GET", "/version", [](const ExchangePtr& exchange) {
     exchange->respond(json_response({{"version", SAKER_VERSION}}));

@@ -34,12 +34,15 @@ Json call_json(int index, const CollectedCall& call) {
 
 class Answer : public Encoder {
  public:
-  Answer(const OllamaRequest& request, const text::Tokenizer* tokenizer)
+  Answer(
+      const OllamaRequest& request, const text::Tokenizer* tokenizer, std::chrono::nanoseconds load
+  )
       : model_(request.model),
         form_(request.form),
         streams_(request.streams),
         has_logprobs_(request.has_logprobs),
-        tokenizer_(tokenizer) {}
+        tokenizer_(tokenizer),
+        load_(load) {}
 
   void add(engine::Event event, std::string& out) override {
     answer_.add(event);
@@ -127,8 +130,8 @@ class Answer : public Encoder {
         stats.generation_tps > 0 ? stats.generation_tokens / stats.generation_tps : 0.0;
     last["done"] = true;
     last["done_reason"] = is_whole(result) ? "stop" : "length";
-    last["total_duration"] = nanoseconds(total.count());
-    last["load_duration"] = 0;
+    last["total_duration"] = nanoseconds(total.count()) + load_.count();
+    last["load_duration"] = load_.count();
     last["prompt_eval_count"] = stats.prompt_tokens;
     last["prompt_eval_duration"] = nanoseconds(stats.time_to_first_token_s);
     last["eval_count"] = stats.generation_tokens;
@@ -140,6 +143,7 @@ class Answer : public Encoder {
   bool streams_;
   bool has_logprobs_;
   const text::Tokenizer* tokenizer_;
+  std::chrono::nanoseconds load_;
   CollectedAnswer answer_;
   ContentTokens tokens_;
   std::vector<engine::TokenEvent> unsent_;  // Of content.
@@ -149,16 +153,14 @@ class Answer : public Encoder {
 }  // namespace
 
 std::unique_ptr<Encoder> answer_encoder(
-    const OllamaRequest& request, const text::Tokenizer* tokenizer
+    const OllamaRequest& request, const text::Tokenizer* tokenizer, std::chrono::nanoseconds load
 ) {
-  return std::make_unique<Answer>(request, tokenizer);
+  return std::make_unique<Answer>(request, tokenizer, load);
 }
 
-Json loaded_json(const OllamaRequest& request, std::string_view reason) {
-  Json json = {
-      {"model", request.model}, {"created_at", utc_time(std::chrono::system_clock::now())}
-  };
-  if (request.form == Form::kChat) {
+Json loaded_json(const std::string& model, Form form, std::string_view reason) {
+  Json json = {{"model", model}, {"created_at", utc_time(std::chrono::system_clock::now())}};
+  if (form == Form::kChat) {
     json["message"] = {{"role", "assistant"}, {"content", ""}};
   } else {
     json["response"] = "";

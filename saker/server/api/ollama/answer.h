@@ -8,17 +8,20 @@
 #include "saker/server/turns/turn.h"
 #include "saker/text/tokenizer.h"
 
+#include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace saker::server::ollama {
 
-// `tokenizer` names alternatives of tokens; it may be null.
+// `tokenizer` names alternatives of tokens; it may be null. `load`: the time for which the request
+// waited for its model.
 std::unique_ptr<Encoder> answer_encoder(
-    const OllamaRequest& request, const text::Tokenizer* tokenizer
+    const OllamaRequest& request, const text::Tokenizer* tokenizer, std::chrono::nanoseconds load
 );
 
 // The answer to a request without a prompt.
-Json loaded_json(const OllamaRequest& request, std::string_view reason);
+Json loaded_json(const std::string& model, Form form, std::string_view reason);
 
 }  // namespace saker::server::ollama

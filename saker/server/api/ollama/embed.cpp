@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/server/api/ollama/embed.h"
 
-#include "saker/server/api/ollama/request.h"
 #include "saker/server/turns/fields.h"
 
 #include <chrono>
@@ -23,7 +22,7 @@ engine::EmbedRequest request_for(const FoundModel& found, const std::vector<std:
 
 FoundModel model_of(Fields& fields, const ServedModel& model) {
   fields.required("model");
-  return find_model(model, *fields.text("model"));
+  return model.find(*fields.text("model"));
 }
 
 }  // namespace
@@ -52,7 +51,7 @@ Json embed(const Json& body, const ServedModel& model) {
       {"model", found.name},
       {"embeddings", result.embeddings},
       {"total_duration", time.count()},
-      {"load_duration", 0},
+      {"load_duration", model.waited().count()},
       {"prompt_eval_count", result.tokens},
   };
 }

@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostMessages = 10'000;
-constexpr std::string_view kLatest = ":latest";
 
 void read_format(Fields& fields, engine::Request& request) {
   const Json* format = fields.find("format");
@@ -170,15 +169,9 @@ void read_logprobs(Fields& fields, OllamaRequest& request) {
 
 }  // namespace
 
-FoundModel find_model(const ServedModel& model, std::string name) {
-  try {
-    return model.find(name);
-  } catch (const ApiError&) {
-    if (!name.ends_with(kLatest)) {
-      throw;
-    }
-    return model.find(name.substr(0, name.size() - kLatest.size()));
-  }
+bool only_loads(const Json& body, Form form) {
+  const auto found = body.find(form == Form::kChat ? "messages" : "prompt");
+  return found == body.end() || found->is_null() || found->empty() || *found == "";
 }
 
 OllamaRequest read_request(const Json& body, Form form, const ServedModel& model) {
@@ -186,7 +179,7 @@ OllamaRequest read_request(const Json& body, Form form, const ServedModel& model
   request.form = form;
   Fields fields(body);
   fields.required("model");
-  const FoundModel found = find_model(model, *fields.text("model"));
+  const FoundModel found = model.find(*fields.text("model"));
   request.model = found.name;
   request.request.placement.adapter = found.adapter;
   if (form == Form::kChat) {
@@ -201,10 +194,9 @@ OllamaRequest read_request(const Json& body, Form form, const ServedModel& model
     throw bad_field("format", "an answer with a format can't call tools");
   }
   request.streams = fields.flag("stream").value_or(true);
-  const Json* keep = fields.find("keep_alive");
-  request.unloads = keep != nullptr && (*keep == 0 || *keep == "0" || *keep == "0s");
   read_logprobs(fields, request);
   fields.accept({"truncate", "shift"});  // Nothing is ever cut off here.
+  fields.accept({"keep_alive"});         // Read before the model was there.
   fields.log_unknown("ollama");
   return request;
 }

@@ -18,16 +18,15 @@ struct OllamaRequest {
   std::string model;  // As it was asked for.
   Form form = Form::kChat;
   bool streams = true;
-  // There is no prompt: the request loads the model, or unloads it if its keep_alive is 0.
+  // There is no prompt: the request only loads the model.
   bool only_loads = false;
-  bool unloads = false;
   bool has_logprobs = false;  // Of the content's tokens.
 };
 
 // Throws a 400, or a 404 for an unknown model.
 OllamaRequest read_request(const Json& body, Form form, const ServedModel& model);
 
-// The model of a name that may end with ":latest". Throws a 404.
-FoundModel find_model(const ServedModel& model, std::string name);
+// True for a request without a prompt, which loads the model or unloads it.
+bool only_loads(const Json& body, Form form);
 
 }  // namespace saker::server::ollama

@@ -3,14 +3,14 @@
 
 #include "saker/server/api/ollama/answer.h"
 #include "saker/server/api/ollama/embed.h"
+#include "saker/server/api/ollama/model_facts.h"
 #include "saker/server/api/ollama/request.h"
+#include "saker/server/models/keep_alive.h"
+#include "saker/server/models/model_route.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/turn.h"
 #include "saker/server/turns/wire.h"
-#include "saker/text/chat_template.h"
-#include "saker/text/fill_in_middle.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,13 +19,11 @@ namespace saker::server::ollama {
 namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
-using ModelPtr = std::shared_ptr<const ServedModel>;
 
-void answer(const ExchangePtr& exchange, const ModelPtr& model, Form form) {
-  const OllamaRequest request = read_request(parse_body(exchange->request().body), form, *model);
+void answer(const ExchangePtr& exchange, const Json& body, const ModelPtr& model, Form form) {
+  const OllamaRequest request = read_request(body, form, *model);
   if (request.only_loads) {
-    return exchange->respond(json_response(loaded_json(request, request.unloads ? "unload" : "load")
-    ));
+    return exchange->respond(json_response(loaded_json(request.model, form, "load")));
   }
   std::vector<engine::Stream> streams;
   streams.push_back(submit(*exchange, *model, request.request));
@@ -34,7 +32,7 @@ void answer(const ExchangePtr& exchange, const ModelPtr& model, Form form) {
       model,
       std::move(streams),
       1,
-      answer_encoder(request, model->model().tokenizer()),
+      answer_encoder(request, model->model().tokenizer(), model->waited()),
       {.streams = request.streams,
        .head = {.content_type = request.streams ? "application/x-ndjson" : "application/json"},
        .ping = "",
@@ -42,82 +40,44 @@ void answer(const ExchangePtr& exchange, const ModelPtr& model, Form form) {
   );
 }
 
-Json details(const ServedModel& model) {
-  const std::string& family = model.model().facts().model_type;
-  return {
-      {"parent_model", ""},
-      {"format", "safetensors"},
-      {"family", family},
-      {"families", Json::array({family})},
-      {"parameter_size", ""},
-      {"quantization_level", ""},
-  };
-}
-
-Json capabilities(const ServedModel& model) {
-  Json list = Json::array({"completion"});
-  const text::Tokenizer* tokenizer = model.model().tokenizer();
-  if (tokenizer != nullptr && text::fill_in_middle_prompt(*tokenizer, "", "")) {
-    list.push_back("insert");
+// A request without a prompt that wants its model to stay for no time unloads it.
+bool unload(const ExchangePtr& exchange, const Json& body, ModelCatalog& catalog, Form form) {
+  constexpr engine::KeepAlive kNoTime = std::chrono::milliseconds(0);
+  if (!only_loads(body, form) || read_keep_alive(body) != std::optional(kNoTime)) {
+    return false;
   }
-  if (model.model().chat_template() != nullptr) {
-    list.push_back("tools");
-    if (model.model().chat_template()->switches_thinking()) {
-      list.push_back("thinking");
-    }
-  }
-  return list;
-}
-
-Json card(const ServedModel& model, const std::string& name) {
-  const engine::ModelFacts& facts = model.model().facts();
-  return {
-      {"name", name},
-      {"model", name},
-      {"modified_at",
-       utc_time(std::chrono::system_clock::time_point(std::chrono::seconds(model.created())))},
-      {"size", facts.weight_bytes},
-      {"digest", ""},
-      {"details", details(model)},
-  };
-}
-
-Json tags(const ServedModel& model) {
-  Json models = Json::array();
-  for (const std::string& name : model.names().names) {
-    models.push_back(card(model, name));
-  }
-  for (const engine::NamedAdapter& adapter : model.names().adapters) {
-    models.push_back(card(model, adapter.name));
-  }
-  return {{"models", std::move(models)}};
-}
-
-Json running(const ServedModel& model) {
-  Json one = card(model, model.name());
-  one["expires_at"] = "2999-01-01T00:00:00Z";  // It stays.
-  one["size_vram"] = 0;
-  one["context_length"] = model.context();
-  return {{"models", Json::array({std::move(one)})}};
-}
-
-Json show(const Json& body, const ServedModel& model) {
   Fields fields(body);
-  const auto old_name = fields.text("name");
-  const std::string name = fields.text("model").value_or(old_name.value_or(""));
-  find_model(model, name);
-  const engine::ModelFacts& facts = model.model().facts();
-  return {
-      {"modelfile", ""},
-      {"parameters", ""},
-      {"template", ""},
-      {"details", details(model)},
-      {"model_info",
-       {{"general.architecture", facts.model_type},
-        {facts.model_type + ".context_length", facts.context_length},
-        {facts.model_type + ".vocab_size", facts.vocab_size}}},
-      {"capabilities", capabilities(model)},
+  fields.required("model");
+  const std::string name = *fields.text("model");
+  catalog.unload(name);
+  exchange->respond(json_response(loaded_json(name, form, "unload")));
+  return true;
+}
+
+void add_answers(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  // Streams are lines of JSON, which have no comments.
+  const ErrorShape shape = {.response = error_response};
+  const auto add = [&](const std::string& path, Form form) {
+    const auto answer_form =
+        [form](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          answer(exchange, body, model, form);
+        };
+    const auto unload_form = [catalog, form](const ExchangePtr& exchange, const Json& body) {
+      return unload(exchange, body, *catalog, form);
+    };
+    router.add("POST", path, with_model(catalog, shape, answer_form, unload_form));
   };
+  add("/api/chat", Form::kChat);
+  add("/api/generate", Form::kGenerate);
+  const auto add_vectors = [&](const std::string& path, auto read) {
+    const auto answer_vectors =
+        [read](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          exchange->respond(json_response(read(body, *model)));
+        };
+    router.add("POST", path, with_model(catalog, shape, answer_vectors));
+  };
+  add_vectors("/api/embed", embed);
+  add_vectors("/api/embeddings", old_embedding);
 }
 
 }  // namespace
@@ -130,34 +90,23 @@ http::Response error_response(const ApiError& error) {
   return response;
 }
 
-void add_routes(http::Router& router, const ModelPtr& model) {
-  router.add("POST", "/api/chat", [model](const ExchangePtr& exchange) {
-    answer(exchange, model, Form::kChat);
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  add_answers(router, catalog);
+  router.add("GET", "/api/tags", [catalog](const ExchangePtr& exchange) {
+    exchange->respond(json_response(tags_json(*catalog)));
   });
-  router.add("POST", "/api/generate", [model](const ExchangePtr& exchange) {
-    answer(exchange, model, Form::kGenerate);
+  router.add("GET", "/api/ps", [catalog](const ExchangePtr& exchange) {
+    exchange->respond(json_response(running_json(*catalog)));
   });
-  router.add("GET", "/api/tags", [model](const ExchangePtr& exchange) {
-    exchange->respond(json_response(tags(*model)));
-  });
-  router.add("GET", "/api/ps", [model](const ExchangePtr& exchange) {
-    exchange->respond(json_response(running(*model)));
-  });
-  router.add("POST", "/api/show", [model](const ExchangePtr& exchange) {
-    exchange->respond(json_response(show(parse_body(exchange->request().body), *model)));
-  });
-  router.add("POST", "/api/embed", [model](const ExchangePtr& exchange) {
-    exchange->respond(json_response(embed(parse_body(exchange->request().body), *model)));
-  });
-  router.add("POST", "/api/embeddings", [model](const ExchangePtr& exchange) {
-    exchange->respond(json_response(old_embedding(parse_body(exchange->request().body), *model)));
+  router.add("POST", "/api/show", [catalog](const ExchangePtr& exchange) {
+    exchange->respond(json_response(show_json(parse_body(exchange->request().body), *catalog)));
   });
   router.add("GET", "/api/version", [](const ExchangePtr& exchange) {
     exchange->respond(json_response({{"version", SAKER_VERSION}}));
   });
-  for (const std::string name : {"create", "copy", "push", "pull"}) {
+  for (const std::string name : {"create", "copy", "push"}) {
     router.add("POST", "/api/" + name, [](const ExchangePtr&) {
-      throw ApiError(501, "this server has the models that it was started with");
+      throw ApiError(501, "this server makes no models; see saker create");
     });
   }
 }

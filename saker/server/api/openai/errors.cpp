@@ -56,4 +56,8 @@ http::Response error_response(const ApiError& error) {
   return response;
 }
 
+std::string error_event(const ApiError& error) {
+  return sse(error_json(error));
+}
+
 }  // namespace saker::server::openai

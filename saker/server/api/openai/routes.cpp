@@ -8,6 +8,7 @@
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/models.h"
 #include "saker/server/api/openai/prompt_logprobs.h"
+#include "saker/server/models/model_route.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/prompt_scores.h"
 #include "saker/server/turns/turn.h"
@@ -23,7 +24,6 @@ namespace saker::server::openai {
 namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
-using ModelPtr = std::shared_ptr<const ServedModel>;
 
 Delivery delivery_of(const Answering& answering) {
   return {
@@ -34,8 +34,8 @@ Delivery delivery_of(const Answering& answering) {
   };
 }
 
-void answer_chat(const ExchangePtr& exchange, const ModelPtr& model) {
-  ChatRequest chat = read_chat(parse_body(exchange->request().body), *model);
+void answer_chat(const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+  ChatRequest chat = read_chat(body, *model);
   if (chat.answering.prompt_top) {
     const engine::Request& request = chat.request;
     chat.answering.prompt_logprobs =
@@ -84,8 +84,8 @@ std::vector<EchoedPrompt> echo(const CompletionRequest& completion, const Served
   return echoed;
 }
 
-void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
-  CompletionRequest completion = read_completion(parse_body(exchange->request().body), *model);
+void answer_completion(const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+  CompletionRequest completion = read_completion(body, *model);
   std::vector<EchoedPrompt> echoed;
   if (completion.echoes) {
     echoed = echo(completion, *model);
@@ -134,34 +134,33 @@ Json render_completion(const Json& body, const ServedModel& model) {
 
 }  // namespace
 
-void add_routes(http::Router& router, const ModelPtr& model) {
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  const auto add = [&](const std::string& path, ModelAnswer answer) {
+    router.add("POST", path, with_model(catalog, kErrorShape, std::move(answer)));
+  };
   for (const std::string prefix : {"/v1", ""}) {
-    router.add("POST", prefix + "/chat/completions", [model](const ExchangePtr& exchange) {
-      answer_chat(exchange, model);
-    });
-    router.add("POST", prefix + "/completions", [model](const ExchangePtr& exchange) {
-      answer_completion(exchange, model);
-    });
-    router.add("POST", prefix + "/chat/completions/render", [model](const ExchangePtr& exchange) {
-      const Json body = parse_body(exchange->request().body);
-      exchange->respond(json_response(render_chat(body, *model)));
-    });
-    router.add("POST", prefix + "/completions/render", [model](const ExchangePtr& exchange) {
-      const Json body = parse_body(exchange->request().body);
-      exchange->respond(json_response(render_completion(body, *model)));
-    });
-    router.add("POST", prefix + "/embeddings", [model](const ExchangePtr& exchange) {
-      const Json body = parse_body(exchange->request().body);
-      exchange->respond(json_response(embeddings(body, *model)));
-    });
-    router.add("GET", prefix + "/models", [model](const ExchangePtr& exchange) {
-      exchange->respond(json_response(models_json(*model)));
+    add(prefix + "/chat/completions", answer_chat);
+    add(prefix + "/completions", answer_completion);
+    add(prefix + "/chat/completions/render",
+        [](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          exchange->respond(json_response(render_chat(body, *model)));
+        });
+    add(prefix + "/completions/render",
+        [](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          exchange->respond(json_response(render_completion(body, *model)));
+        });
+    add(prefix + "/embeddings",
+        [](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          exchange->respond(json_response(embeddings(body, *model)));
+        });
+    router.add("GET", prefix + "/models", [catalog](const ExchangePtr& exchange) {
+      exchange->respond(json_response(models_json(*catalog)));
     });
     // Names have slashes, encoded or not.
     const std::string below = prefix + "/models/";
-    router.add("GET", below + "*", [model, below](const ExchangePtr& exchange) {
+    router.add("GET", below + "*", [catalog, below](const ExchangePtr& exchange) {
       const std::string_view name = std::string_view(exchange->request().path).substr(below.size());
-      exchange->respond(json_response(model_json(*model, name)));
+      exchange->respond(json_response(model_json(*catalog, name)));
     });
   }
 }

@@ -6,7 +6,7 @@
 #include "saker/server/api/responses/answer.h"
 #include "saker/server/api/responses/request.h"
 #include "saker/server/api/responses/store.h"
-#include "saker/server/turns/fields.h"
+#include "saker/server/models/model_route.h"
 #include "saker/server/turns/turn.h"
 #include "saker/server/turns/wire.h"
 
@@ -19,13 +19,26 @@ namespace saker::server::responses {
 namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
-using ModelPtr = std::shared_ptr<const ServedModel>;
 using StorePtr = std::shared_ptr<ResponseStore>;
 
 constexpr std::string_view kInputItems = "/input_items";
 
-void answer(const ExchangePtr& exchange, const ModelPtr& model, const StorePtr& store) {
-  ResponsesRequest request = read_responses(parse_body(exchange->request().body), *model, *store);
+// An error before the response has begun.
+std::string error_event(const ApiError& error) {
+  const Json inner = openai::error_json(error)["error"];
+  return sse("error",
+             {{"type", "error"},
+              {"code", inner["code"]},
+              {"message", inner["message"]},
+              {"param", inner["param"]},
+              {"sequence_number", 0}}) +
+         std::string(kSseDone);
+}
+
+void answer(
+    const ExchangePtr& exchange, const Json& body, const ModelPtr& model, const StorePtr& store
+) {
+  ResponsesRequest request = read_responses(body, *model, *store);
   std::vector<engine::Stream> streams;
   streams.push_back(submit(*exchange, *model, request.request));
   const bool is_stream = request.streams;
@@ -42,9 +55,10 @@ void answer(const ExchangePtr& exchange, const ModelPtr& model, const StorePtr& 
   );
 }
 
-void count(const ExchangePtr& exchange, const ModelPtr& model, const StorePtr& store) {
-  const ResponsesRequest request =
-      read_responses(parse_body(exchange->request().body), *model, *store);
+void count(
+    const ExchangePtr& exchange, const Json& body, const ModelPtr& model, const StorePtr& store
+) {
+  const ResponsesRequest request = read_responses(body, *model, *store);
   exchange->respond(json_response(
       {{"object", "response.input_tokens"},
        {"input_tokens", model->model().prompt_tokens(request.request).size()}}
@@ -80,15 +94,19 @@ void remove(const ExchangePtr& exchange, ResponseStore& store, const std::string
 
 }  // namespace
 
-void add_routes(http::Router& router, const ModelPtr& model) {
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
   const auto store = std::make_shared<ResponseStore>();
   const std::string path = "/v1/responses";
-  router.add("POST", path, [model, store](const ExchangePtr& exchange) {
-    answer(exchange, model, store);
-  });
-  router.add("POST", path + "/input_tokens", [model, store](const ExchangePtr& exchange) {
-    count(exchange, model, store);
-  });
+  const ErrorShape shape = {openai::error_response, error_event};
+  const auto add = [&](const std::string& at, auto reader) {
+    const auto answer_with_store =
+        [store, reader](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          reader(exchange, body, model, store);
+        };
+    router.add("POST", at, with_model(catalog, shape, answer_with_store));
+  };
+  add(path, answer);
+  add(path + "/input_tokens", count);
   const std::size_t start = path.size() + 1;
   router.add("GET", path + "/*", [store, start](const ExchangePtr& exchange) {
     show(exchange, *store, exchange->request().path.substr(start));

@@ -4,12 +4,12 @@
 // OpenAI's Responses: answers made of items, which later requests can continue.
 
 #include "saker/server/http/router.h"
-#include "saker/server/turns/served_model.h"
+#include "saker/server/models/model_catalog.h"
 
 #include <memory>
 
 namespace saker::server::responses {
 
-void add_routes(http::Router& router, const std::shared_ptr<const ServedModel>& model);
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog);
 
 }  // namespace saker::server::responses

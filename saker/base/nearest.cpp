@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/usage/nearest.h"
+#include "saker/base/nearest.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace saker::cli {
+namespace saker {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
@@ -66,4 +66,4 @@ std::optional<std::string> nearest(
   return best;
 }
 
-}  // namespace saker::cli
+}  // namespace saker

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The file of models that `serve --models` reads:
+//
+//   {"models": {NAME: {"model": PATH or REPO, ...}}}
+//
+// docs/server.md lists the members. Paths are relative to the file.
+
+#include "saker/engine/pool/model_pool.h"
+#include "saker/engine/pool/preset.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+
+// A model that is served, and how.
+struct ModelPreset {
+  std::string model;               // A folder, a file or a repo id; empty: the bundled model.
+  std::vector<std::string> names;  // The first is in answers.
+  std::vector<engine::NamedAdapter> adapters = {};
+  std::optional<std::string> draft = {
+  };  // As --draft; none: the command line's. So are the others.
+  std::optional<int> batch = {};
+  std::optional<std::string> prefix_cache = {};
+  std::optional<engine::KeepAlive> keep_alive = {};
+  bool is_pinned = false;  // It is loaded at the start, and stays.
+  engine::Preset preset = {};
+};
+
+// Throws kInvalidArgument, naming file and member, for what makes no sense; what reading files
+// throws.
+std::vector<ModelPreset> read_presets(const std::filesystem::path& file);
+
+}  // namespace saker::cli
