@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a build needs and says what it installs; says nothing when all is there.
 #   tools/setup.sh           compilers, libraries, test libraries, Rust
-#   tools/setup.sh checks    also what formatting, clang-tidy and fuzzing need
+#   tools/setup.sh checks    also what formatting, clang-tidy, fuzzing and tests of npm's clients need
 #   tools/setup.sh races     that, and what names the functions in reports of races
 #   tools/setup.sh coverage  also what counts lines
 #   tools/setup.sh docs      also what `make docs` needs
-#   tools/setup.sh all       also what single tests of `make check-all` need: npm, from which one takes
-#                            tokenizers, and a cross-compiler with an emulator of 64-bit ARM
+#   tools/setup.sh all       also what single tests of `make check-all` need: a cross-compiler with an
+#                            emulator of 64-bit ARM
 # Root or sudo is used only when something is missing. Talks to stderr, never reads stdin.
 # Tried on Debian 12. The Ubuntu 24.04 and macOS paths are written but not yet tried.
 set -eu
@@ -19,11 +19,11 @@ build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev pyt
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libssl-dev
   libtomlplusplus-dev libboost1.81-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
-check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev"
+check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev npm"
 race_packages="llvm-19"
 coverage_packages="gcovr"
 docs_packages="doxygen"
-all_packages="npm g++-aarch64-linux-gnu qemu-user-static"
+all_packages="g++-aarch64-linux-gnu qemu-user-static"
 python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
 brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog openssl@3 tomlplusplus boost googletest google-benchmark simde"
 
@@ -129,7 +129,10 @@ setup_brew() {
   case $want in
     build) ;;
     docs) brew list --formula doxygen >/dev/null 2>&1 || missing="$missing doxygen" ;;
-    *) brew list --formula llvm@19 >/dev/null 2>&1 || missing="$missing llvm@19" ;;
+    *)
+      brew list --formula llvm@19 >/dev/null 2>&1 || missing="$missing llvm@19"
+      command -v npm >/dev/null || missing="$missing node"
+      ;;
   esac
   # shellcheck disable=SC2086
   if [ -n "$missing" ]; then

@@ -2,6 +2,7 @@
 // A server with a scripted model, for tests of clients: fake_server SCRIPT.json [PORT] [KEY].
 // Writes its address as the first line of standard output.
 #include "saker/base/json/json.h"
+#include "saker/engine/logging.h"
 #include "saker/server/service.h"
 
 #include "tests/support/fake_engine.h"
@@ -11,6 +12,7 @@
 #include <iostream>
 
 int main(int argc, char** argv) {
+  saker::log_to_stderr();
   try {
     saker::FakeEngine model(saker::read_json_file(argv[1]));
     saker::server::ServiceOptions options;
