@@ -5,11 +5,11 @@
 # make docs      the reference of the C++ headers and of the Python package, in build/docs
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
-#                training, 64-bit ARM; goes on after a failure, and says at the end what failed
+#                training, 64-bit ARM, requests made from /openapi.json; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real \
+	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-openapi check-real \
 	clean distclean
 
 PRESET ?= release
@@ -27,7 +27,9 @@ setup:
 saker: setup
 	@tools/build.sh $(PRESET) saker
 
-run: saker
+# For this machine's instruction sets alone, which is built in half the time.
+run: setup
+	@ISA_SETS=native tools/build.sh $(PRESET) saker
 	@build/$(PRESET)/saker run $(ARGS)
 
 test: setup
@@ -35,7 +37,7 @@ test: setup
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
-	check-speculation check-parity check-python check-text check-training check-arm64 check-real
+	check-speculation check-parity check-python check-text check-training check-arm64 check-openapi check-real
 
 install: saker
 	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
@@ -98,13 +100,15 @@ check-fuzz:
 	@tools/setup.sh checks
 	@if [ -n "$(FUZZ_HOURS)" ]; then tools/fuzz_long.sh $(FUZZ_HOURS); else tools/check_fuzz.sh 300; fi
 
-# Random scripts, kill -9 at random points, and each call that can fail, for longer than CI has time for.
+# Random scripts and requests, kill -9 at random points, and each call that can fail, for longer than CI has time for.
 check-long: saker
 	@tools/build.sh $(PRESET) cache_tests
 	@tools/build.sh $(PRESET) caches_tests
 	@for folder in cache caches; do \
 		SAKER_PROPERTY_STEPS=1000000 build/$(PRESET)/tests/$$folder/$${folder}_tests --gtest_brief=1 \
 			--gtest_filter='*Script*:*Property*' || exit 1; done
+	@tools/build.sh $(PRESET) saker_python saker_python_stub
+	@SAKER_REQUESTS=2000 ctest --preset $(PRESET) -R '^python[.](environment|random_requests)$$'
 	@SAKER_KILLS=200 SAKER_PULLS=64 ctest --preset $(PRESET) -R '^e2e[.](cache|prefix_cache|files)$$'
 	@tools/build.sh $(PRESET) saker_faults
 	@cd tests/e2e && SAKER_FAULTS=all SAKER_PROGRAM=$(CURDIR)/build/$(PRESET)/saker \
@@ -141,6 +145,10 @@ check-training: saker
 check-arm64:
 	@tools/setup.sh all
 	@JOBS=$(JOBS) tools/check_arm64.sh
+
+# Requests that schemathesis makes from the server's own description.
+check-openapi:
+	@tools/check_openapi.sh
 
 # Real trained models, 2 GB from PyPI, against the float32 truth, recorded answers and needles in long prompts.
 check-real: saker

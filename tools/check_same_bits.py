@@ -102,15 +102,18 @@ def adapter_cases() -> list[Case]:
 
 def is_target(folder: Path) -> bool:
     kind = folder.relative_to(GOLDEN).parts[0]
-    if "model_type" not in json.loads((folder / "config.json").read_text(encoding="utf-8")):
-        return False  # A module of sentence-transformers.
-    return kind not in ("adapters", "dflash", "assistant") or folder.name == "target"
+    return kind not in ("adapters", "dflash", "assistant", "embedding") or folder.name == "target"
+
+
+def embedding_cases() -> list[Case]:
+    models = (folder for folder in sorted((GOLDEN / "embedding").iterdir()) if (folder / "modules.json").exists())
+    return [Case(f"embedding/{folder.name}", (("embed", str(folder), STORY),)) for folder in models]
 
 
 def all_cases() -> list[Case]:
     targets = [file.parent for file in sorted(GOLDEN.glob("**/config.json")) if is_target(file.parent)]
     cases = [case for folder in targets for case in model_cases(str(folder.relative_to(GOLDEN)), folder)]
-    return [*cases, *model_cases("demo", DEMO), *drafted_cases(), *adapter_cases()]
+    return [*cases, *model_cases("demo", DEMO), *drafted_cases(), *adapter_cases(), *embedding_cases()]
 
 
 def instruction_sets(program: Path) -> list[str]:

@@ -29,6 +29,24 @@ SCALES = {
     "Q5_K": [0, 2],
     "Q6_K": [208],
 }
+# Types that become other blocks or formats, made after the others.
+OTHER_SCALES = {
+    "Q2_K": [80, 82],
+    "Q3_K": [108],
+    "IQ4_NL": [0],
+    "IQ4_XS": [0],
+    "IQ3_XXS": [0],
+    "IQ3_S": [0],
+    "IQ2_XXS": [0],
+    "IQ2_XS": [0],
+    "IQ2_S": [0],
+    "IQ1_S": [0],
+    "IQ1_M": [],
+    "TQ1_0": [52],
+    "TQ2_0": [64],
+    "MXFP4": [],
+    "NVFP4": [],
+}
 BLOCKS = 6
 
 
@@ -36,7 +54,15 @@ def random_blocks(name, count, random):
     kind = GGMLQuantizationType[name]
     _, size = GGML_QUANT_SIZES[kind]
     blocks = random.integers(0, 256, (count, size), dtype=np.uint8)
-    for place in SCALES[name]:
+    if name == "IQ1_M":  # A nibble of the scale in each of its last four words.
+        scale = random.normal(0, 0.02, (count, 1)).astype(np.float16).view(np.uint16)
+        words = blocks[:, 48:].view(np.uint16)
+        words[:] = words & 0x0FFF | (scale >> np.array([0, 4, 8, 12], np.uint16) & 15) << 12
+    elif name == "MXFP4":
+        blocks[:, 0] = random.integers(0, 140, count)
+    elif name == "NVFP4":
+        blocks[:, :4] = random.integers(0, 127, (count, 4))
+    for place in {**SCALES, **OTHER_SCALES}[name]:
         scales = random.normal(0, 0.02, (count, 1)).astype(np.float16)
         blocks[:, place : place + 2] = scales.view(np.uint8)
     return kind, blocks
@@ -89,6 +115,11 @@ def main():
         kind, blocks = random_blocks(name, BLOCKS, random)
         tensors[f"{name}.blocks"] = blocks
         tensors[f"{name}.floats"] = dequantize(blocks, kind).astype(np.float32)
+    others = np.random.default_rng(8)
+    for name in OTHER_SCALES:
+        kind, blocks = random_blocks(name, BLOCKS, others)
+        tensors[f"{name}.blocks"] = blocks
+        tensors[f"{name}.floats"] = dequantize(blocks, kind).astype(np.float32)
     save_file(tensors, arguments.out / "blocks.safetensors")
     state = random.bit_generator.state
     write_seed(arguments.out / "whole.gguf", "llama", "Q4_0", random)
@@ -99,6 +130,8 @@ def main():
     random.bit_generator.state = state
     for arch, matrix in [("llama", "Q4_0"), ("qwen2", "Q5_K"), ("gemma3", "Q6_K")]:
         write_seed(arguments.seeds / f"{arch}.gguf", arch, matrix, random)
+    for matrix in ("IQ1_S", "IQ3_S", "IQ4_XS", "NVFP4"):
+        write_seed(arguments.seeds / f"{matrix.lower()}.gguf", "llama", matrix, random)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ SYSTEM = {
     "nlohmann-json3-dev": "MIT",
     "libcli11-dev": "BSD-3-Clause",
     "libtomlplusplus-dev": "MIT",
+    "libboost1.81-dev": "BSL-1.0",
     "libfmt-dev": "MIT",
     "libspdlog-dev": "MIT",
     "libcurl4-openssl-dev": "curl",

@@ -2,6 +2,7 @@
 #include "saker/engine/answer_masks.h"
 
 #include "saker/base/error.h"
+#include "saker/text/continued_message.h"
 #include "saker/text/detokenizer.h"
 #include "saker/text/output/call_grammar.h"
 #include "saker/text/output/output_parser.h"
@@ -41,15 +42,16 @@ class Reasoning {
       const text::Tokenizer& tokenizer,
       const text::OutputFormat& format,
       std::string_view prompt_end,
+      text::Begun begun,
       bool may_open,
       int budget
   )
       : tokenizer_(&tokenizer),
-        parser_(format, prompt_end),
+        parser_(format, prompt_end, {}, {.begun = begun}),
         detokenizer_(tokenizer),
         content_opener_(tokenizer.token_id(format.content_open)),
         budget_(budget) {
-    if (may_open && !is_free()) {
+    if (may_open && begun == text::Begun::kNothing && !is_free()) {
       for (const std::string_view marker : text::opening_markers(format)) {
         if (const auto id = tokenizer.token_id(marker)) {
           openers_.push_back(*id);
@@ -182,6 +184,14 @@ std::unique_ptr<sample::TokenMask> AnswerMasks::make(
   if (!request.output.constraint && !has_budget && !calls) {
     return nullptr;
   }
+  const text::Begun begun = request.prompt.messages && request.prompt.continues_last
+                                ? text::continued_part(*request.prompt.messages)
+                                : text::Begun::kNothing;
+  require(
+      !request.output.constraint || begun != text::Begun::kContent,
+      ErrorCode::kUnsupported,
+      "an answer whose content is continued can't have a constraint"
+  );
   const text::Tokenizer& tokenizer = prompts_->tokenizer_for_text();
   std::optional<text::Constraint> constraint;
   if (request.output.constraint) {
@@ -204,6 +214,7 @@ std::unique_ptr<sample::TokenMask> AnswerMasks::make(
         tokenizer,
         prompts_->output_format(),
         tokenizer.decode(end),
+        begun,
         request.prompt.think.value_or(true),
         request.output.reasoning_budget
     );

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/answer_setup.h"
 
+#include "saker/text/continued_message.h"
 #include "saker/text/output/tool.h"
 
 namespace saker::engine {
@@ -35,6 +36,8 @@ Answer::Setup answer_setup(
                  : choice.is_parallel         ? text::CallsRead::kAll
                                               : text::CallsRead::kOne,
         .id_seed = id_seed(prompt, request.sampling.seed),
+        .begun = request.prompt.continues_last ? text::continued_part(*request.prompt.messages)
+                                               : text::Begun::kNothing,
     };
   }
   return setup;

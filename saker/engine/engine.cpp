@@ -413,6 +413,10 @@ std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
   });
 }
 
+double Engine::busy_seconds() const {
+  return impl_->runner().busy_seconds();
+}
+
 QueueStats Engine::queue_stats() const {
   return impl_->runner().queue_stats();
 }

@@ -26,6 +26,8 @@ class EngineModel : public LanguageModel {
 
   const ModelFacts& facts() const override { return engine_.facts(); }
 
+  double busy_seconds() const override { return engine_.busy_seconds(); }
+
   const text::Tokenizer* tokenizer() const override { return engine_.tokenizer(); }
 
   const text::ChatTemplate* chat_template() const override { return engine_.chat_template(); }

@@ -280,6 +280,7 @@ std::vector<std::int32_t> Prompts::encode(const Request& request, std::int64_t c
   options.tools = request.prompt.tools;
   options.think = request.prompt.think;
   options.template_kwargs = request.prompt.template_kwargs;
+  options.continues_last = request.prompt.continues_last;
   const std::string prompt = parts_.chat_template->render(*request.prompt.messages, options);
   spdlog::trace("prompt: {}", prompt);
   return encode_within(tokenizer, prompt, {.add_special_tokens = false}, context);

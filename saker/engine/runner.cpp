@@ -280,6 +280,7 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
 }
 
 void Runner::run_safely(const std::function<void()>& work) noexcept {
+  const PassClock::Pass pass(clock_);
   try {
     work();
   } catch (const std::exception& error) {

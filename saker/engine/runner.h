@@ -12,6 +12,7 @@
 #include "saker/engine/answer.h"
 #include "saker/engine/answer_masks.h"
 #include "saker/engine/cache_files.h"
+#include "saker/engine/pass_clock.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request_queue.h"
 #include "saker/engine/sessions.h"
@@ -72,6 +73,9 @@ class Runner {
   cache::PrefixCacheStats prefix_stats();
 
   QueueStats queue_stats() const { return queue_.stats(); }
+
+  // See Engine::busy_seconds.
+  double busy_seconds() const { return clock_.seconds(); }
 
   // Unique among the runners of the process.
   std::uint64_t id() const { return id_; }
@@ -167,6 +171,7 @@ class Runner {
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<Job> jobs_;
   kernels::ComputeContext compute_;
+  PassClock clock_;
 
   // Only for the engine's thread.
   std::unique_ptr<const models::Model> model_;

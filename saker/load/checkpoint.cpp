@@ -4,11 +4,13 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/gpu/backend.h"
 #include "saker/load/files/quantization.h"
 #include "saker/load/files/safetensors.h"
 #include "saker/load/files/weight_files.h"
-#include "saker/load/importers/lazy_tensor.h"
+#include "saker/load/gguf/gguf_model.h"
 #include "saker/load/importers/model_folder.h"
+#include "saker/load/importers/tensor_maker.h"
 #include "saker/load/sources/open_imported.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
@@ -26,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,13 +38,27 @@ namespace {
 // A warning lists at most this many tensor names.
 constexpr std::size_t kListed = 3;
 
+// Makes the model's tensors when layers take them.
+CheckpointSource lazy_source(importers::ImportedModel model) {
+  CheckpointSource source;
+  source.config = std::move(model.config);
+  source.warnings = std::move(model.notes);
+  const auto maker = std::make_shared<importers::TensorMaker>(std::move(model));
+  source.tensors = maker->tensors();
+  source.make = [maker](const std::string& name) { return maker->make(name); };
+  return source;
+}
+
 CheckpointSource read_source(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (kernels::on_cpu() && std::filesystem::is_regular_file(path, ignored)) {
+    gguf::BlockModel blocks = gguf::open_gguf_blocks(path);
+    CheckpointSource source = lazy_source(std::move(blocks.model));
+    source.formats = std::move(blocks.formats);
+    return source;
+  }
   if (auto other = importers::open_imported(path)) {
-    return {
-        .config = std::move(other->config),
-        .tensors = importers::make_tensors(*other),
-        .warnings = std::move(other->notes),
-    };
+    return lazy_source(*std::move(other));
   }
   importers::ModelFolder folder = importers::read_model_folder(path);
   return {
@@ -119,6 +136,7 @@ LoadedCheckpoint load_checkpoint(
       .warnings = std::move(source.warnings),
   };
   nn::QuantizationConfig quantization = parse_quantization(loaded.config);
+  quantization.overrides.insert(source.formats.begin(), source.formats.end());
   auto detected = models::detect_architecture(loaded.config, tensor_names(source.tensors));
   models::check_config(detected.config);
   if (!detected.warning.empty()) {

@@ -13,6 +13,7 @@
 #include "saker/nn/weights/weights.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ struct CheckpointSource {
   std::vector<std::string> warnings;
   nn::MakeTensor make = {};  // Makes lazy tensors, see nn::Weights.
   TensorErrors errors = {};  // Errors of tensors that can't be read.
+  // Formats that the configuration can't describe, by path.
+  std::map<std::string, kernels::WeightFormat> formats = {};
 };
 
 // Throws kNotFound for missing files, kUnsupported (naming field and value) for models that we

@@ -2,6 +2,7 @@
 #include "saker/nn/linear.h"
 
 #include "saker/base/error.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/ops/linear.h"
 #include "saker/nn/weights/pack_key.h"
 
@@ -19,7 +20,7 @@ void check_linear_shape(
     int inputs,
     int outputs
 ) {
-  const std::int64_t columns = format.bits > 0 ? std::int64_t{inputs} * format.bits / 32 : inputs;
+  const std::int64_t columns = kernels::stored_elements(format, inputs);
   require(
       tensors.weight.shape == std::vector<std::int64_t>{outputs, columns},
       ErrorCode::kCorruptData,
@@ -49,6 +50,21 @@ kernels::PackedWeight widened(const kernels::PackedWeight& weight) {
   tensor.data = std::shared_ptr<const std::byte>(values, values->data<std::byte>());
   const kernels::WeightTensors tensors{.weight = tensor, .scales = {}, .biases = {}};
   return kernels::PackedWeight::pack({tensors}, {.kind = kernels::WeightKind::kFloat32});
+}
+
+// The biases side by side, zeros where a part has none.
+mx::array joined_bias(const std::vector<MergedLinear::Part>& parts) {
+  std::vector<mx::array> biases;
+  biases.reserve(parts.size());
+  for (const auto& part : parts) {
+    biases.push_back(
+        part.weights.has("bias") ? part.weights.vector("bias", part.outputs)
+                                 : mx::zeros({part.outputs}, mx::float32)
+    );
+  }
+  auto bias = mx::concatenate(biases, 0);
+  mx::eval(bias);
+  return bias;
 }
 
 }  // namespace
@@ -108,7 +124,7 @@ std::optional<kernels::Projection> Linear::projection(const RowContext& adapters
   if (adapters.changes({&module_, 1})) {
     return std::nullopt;
   }
-  return kernels::Projection{weight_, bias_, adapters.int8_rows()};
+  return kernels::Projection{{&weight_, 1}, bias_, adapters.int8_rows()};
 }
 
 MergedLinear::MergedLinear(const std::vector<Part>& parts, int inputs) {
@@ -129,76 +145,54 @@ MergedLinear::MergedLinear(const std::vector<Part>& parts, int inputs) {
       parts.front().weights.path("weight"),
       total
   );
+  if (std::ranges::any_of(parts, [](const Part& part) { return part.weights.has("bias"); })) {
+    bias_ = joined_bias(parts);
+  }
   if (std::ranges::adjacent_find(keys, std::ranges::not_equal_to{}) == keys.end()) {
-    products_.push_back(make_product(parts, keys.front().format));
+    add_weight(parts, keys.front().format, 0);
     return;
   }
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    products_.push_back(make_product({parts[i]}, keys[i].format));
-  }
-}
-
-MergedLinear::Product MergedLinear::make_product(
-    const std::vector<Part>& parts, const kernels::WeightFormat& format
-) {
-  std::vector<kernels::WeightTensors> tensors;
-  std::vector<mx::array> biases;
-  bool any_bias = false;
-  for (const auto& part : parts) {
-    tensors.push_back(part.weights.linear_tensors());
-    const bool has_bias = part.weights.has("bias");
-    any_bias = any_bias || has_bias;
-    biases.push_back(
-        has_bias ? part.weights.vector("bias", part.outputs)
-                 : mx::zeros({part.outputs}, mx::float32)
-    );
-  }
-  std::optional<mx::array> bias;
-  if (any_bias) {
-    bias = mx::concatenate(biases, 0);
-    mx::eval(*bias);
-  }
-  Product product{kernels::PackedWeight::pack(tensors, format), std::move(bias), {}};
   int column = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& part = parts[i];
-    product.modules.push_back({part.weights.path(""), column});
-    part.weights.add_module({
-        .path = part.weights.path(""),
-        .inputs = product.weight.columns(),
-        .outputs = part.outputs,
-        .weight = product.weight,
-        .first_row = column,
-        .bias = part.weights.has("bias") ? std::optional(biases[i]) : std::nullopt,
-        .norm = {},
-    });
-    column += part.outputs;
+    add_weight({&parts[i], 1}, keys[i].format, column);
+    column += parts[i].outputs;
   }
-  return product;
 }
 
-mx::array MergedLinear::Product::operator()(const mx::array& x, const RowContext& adapters) const {
-  return adapters.change(kernels::linear(x, weight, bias, adapters.int8_rows()), x, modules);
+void MergedLinear::add_weight(
+    std::span<const Part> parts, const kernels::WeightFormat& format, int first_column
+) {
+  std::vector<kernels::WeightTensors> tensors;
+  tensors.reserve(parts.size());
+  for (const Part& part : parts) {
+    tensors.push_back(part.weights.linear_tensors());
+  }
+  const auto& weight = weights_.emplace_back(kernels::PackedWeight::pack(tensors, format));
+  int row = 0;
+  for (const Part& part : parts) {
+    modules_.push_back({part.weights.path(""), first_column + row});
+    part.weights.add_module({
+        .path = part.weights.path(""),
+        .inputs = weight.columns(),
+        .outputs = part.outputs,
+        .weight = weight,
+        .first_row = row,
+        .bias = part.weights.has("bias") ? std::optional(part.weights.vector("bias", part.outputs))
+                                         : std::nullopt,
+        .norm = {},
+    });
+    row += part.outputs;
+  }
 }
 
 mx::array MergedLinear::operator()(const mx::array& x, const RowContext& adapters) const {
-  std::vector<mx::array> results;
-  results.reserve(products_.size());
-  for (const auto& product : products_) {
-    results.push_back(product(x, adapters));
-  }
-  return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
+  const kernels::Projection projection{weights_, bias_, adapters.int8_rows()};
+  return adapters.change(kernels::linear(x, projection), x, modules_);
 }
 
 std::vector<mx::array> MergedLinear::split(const mx::array& x, const RowContext& adapters) const {
   std::vector<mx::array> results;
   results.reserve(outputs_.size());
-  if (products_.size() == outputs_.size()) {
-    for (const auto& product : products_) {
-      results.push_back(product(x, adapters));
-    }
-    return results;
-  }
   const auto merged = (*this)(x, adapters);
   int first = 0;
   for (const int outputs : outputs_) {
@@ -209,20 +203,19 @@ std::vector<mx::array> MergedLinear::split(const mx::array& x, const RowContext&
 }
 
 std::optional<kernels::Projection> MergedLinear::projection(const RowContext& adapters) const {
-  const Product& product = products_.front();
-  if (products_.size() > 1 || adapters.changes(product.modules)) {
+  if (adapters.changes(modules_)) {
     return std::nullopt;
   }
-  return kernels::Projection{product.weight, product.bias, adapters.int8_rows()};
+  return kernels::Projection{weights_, bias_, adapters.int8_rows()};
 }
 
 std::size_t MergedLinear::nbytes() const {
   return std::transform_reduce(
-      products_.begin(),
-      products_.end(),
+      weights_.begin(),
+      weights_.end(),
       std::size_t{0},
       std::plus{},
-      [](const Product& product) { return product.weight.nbytes(); }
+      [](const kernels::PackedWeight& weight) { return weight.nbytes(); }
   );
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace saker::nn {
@@ -59,8 +60,8 @@ class Linear {
   ModuleColumns module_;
 };
 
-// Linear layers of one input (q, k and v; gate and up). They run as one product if their formats
-// agree, else as one each, with the same bits.
+// Linear layers of one input (q, k and v; gate and up). They run as one task, and share a packed
+// weight if their formats agree.
 class MergedLinear {
  public:
   struct Part {
@@ -72,8 +73,7 @@ class MergedLinear {
 
   // x [N, inputs] -> [N, sum of outputs], the parts side by side.
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
-  // The operands for a block of kernels; nullopt if there are several products, or if adapters
-  // change a part.
+  // The operands for a block of kernels; nullopt if adapters change a part.
   std::optional<kernels::Projection> projection(const RowContext& adapters) const;
   // As operator(), as one [N, outputs] per part.
   std::vector<mx::array> split(const mx::array& x, const RowContext& adapters) const;
@@ -81,17 +81,14 @@ class MergedLinear {
   std::size_t nbytes() const;
 
  private:
-  struct Product {
-    kernels::PackedWeight weight;
-    std::optional<mx::array> bias;
-    std::vector<ModuleColumns> modules;
+  // Packs the weights of parts in one format and makes their modules known.
+  void add_weight(
+      std::span<const Part> parts, const kernels::WeightFormat& format, int first_column
+  );
 
-    mx::array operator()(const mx::array& x, const RowContext& adapters) const;
-  };
-
-  static Product make_product(const std::vector<Part>& parts, const kernels::WeightFormat& format);
-
-  std::vector<Product> products_;  // One, or one per part.
+  std::vector<kernels::PackedWeight> weights_;  // One, or one per part.
+  std::optional<mx::array> bias_;               // Of all parts.
+  std::vector<ModuleColumns> modules_;
   std::vector<int> outputs_;
 };
 

@@ -1,34 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/server/logged_exchange.h"
 
-#include "saker/base/utf8.h"
-
-#include <fmt/format.h>
-
 #include <exception>
 
 namespace saker::server {
 
 LoggedExchange::~LoggedExchange() {
-  if (!log_) {
+  if (!log_.write) {
     return;
   }
   try {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start_;
-    log_(fmt::format(
-        "{} {} {} {} {} bytes {:.3f} s{}{}",
-        id_,
-        request().method,
-        quote(request().path),
-        status_.load(),
-        bytes_.load(),
-        time.count(),
-        key_.empty() ? "" : " key ",
-        key_
-    ));
+    logged_.status = status_;
+    logged_.bytes = bytes_;
+    logged_.seconds = time.count();
+    log_.write(log_line(request(), logged_, log_));
   } catch (const std::exception&) {
     // Without memory there is no line.
   }
+}
+
+void LoggedExchange::report(http::Report report) {
+  if (on_tokens_) {
+    on_tokens_(report.prompt_tokens + report.generated_tokens);
+  }
+  const std::lock_guard lock(report_mutex_);
+  logged_.report = std::move(report);
 }
 
 void LoggedExchange::add_headers(http::Response& response) const {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An exchange with the headers that every answer has, and a line in the log when it ends.
+// An exchange with the headers that every answer has and with its caller; a line in the log when it
+// ends.
 
 #include "saker/server/http/exchange.h"
+#include "saker/server/request_log.h"
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,22 +21,26 @@ namespace saker::server {
 
 class LoggedExchange : public http::Exchange {
  public:
-  using Log = std::function<void(std::string_view line)>;
-
-  // `log` may be empty.
+  // REQUIRES: `log` outlives it. `logged` has the ids.
   LoggedExchange(
       std::shared_ptr<http::Exchange> inner,
       std::vector<http::Header> headers,
-      std::string id,
-      const Log& log
+      LoggedRequest logged,
+      const RequestLog& log
   )
-      : inner_(std::move(inner)), headers_(std::move(headers)), id_(std::move(id)), log_(log) {}
+      : inner_(std::move(inner)),
+        headers_(std::move(headers)),
+        logged_(std::move(logged)),
+        log_(log) {}
 
   // Writes the line.
   ~LoggedExchange() override;
 
-  // REQUIRES: nothing is answered yet.
-  void set_key(std::string name) { key_ = std::move(name); }
+  // REQUIRES for these three: nothing is answered yet.
+  void set_caller(http::Caller caller) { logged_.caller = std::move(caller); }
+
+  // `call` gets the tokens of prompt and answer when they are known.
+  void on_tokens(std::function<void(std::int64_t tokens)> call) { on_tokens_ = std::move(call); }
 
   void add_header(std::string name, std::string value) {
     headers_.emplace_back(std::move(name), std::move(value));
@@ -42,6 +48,9 @@ class LoggedExchange : public http::Exchange {
 
   const http::Request& request() const override { return inner_->request(); }
 
+  const http::Caller& caller() const override { return logged_.caller; }
+
+  void report(http::Report report) override;
   void respond(http::Response response) override;
   void start(http::Response head) override;
   void write(std::string piece) override;
@@ -67,11 +76,12 @@ class LoggedExchange : public http::Exchange {
 
   std::shared_ptr<http::Exchange> inner_;
   std::vector<http::Header> headers_;
-  std::string id_;
-  std::string key_;
-  Log log_;
+  LoggedRequest logged_;  // `status` and `bytes` come at the end.
+  const RequestLog& log_;
+  std::function<void(std::int64_t tokens)> on_tokens_;
+  std::mutex report_mutex_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::atomic<int> status_ = 0;  // 0: not answered.
+  std::atomic<int> status_ = 0;
   std::atomic<std::size_t> bytes_ = 0;
 };
 

@@ -3,17 +3,22 @@
 
 #include "saker/base/error.h"
 #include "saker/server/admin/metrics.h"
+#include "saker/server/admin/openapi.h"
 #include "saker/server/api/extras/routes.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/routes.h"
 #include "saker/server/dialects.h"
 #include "saker/server/http/router.h"
+#include "saker/server/key_limits.h"
 #include "saker/server/logged_exchange.h"
+#include "saker/server/trace_context.h"
 #include "saker/server/turns/wire.h"
+#include "saker/server/watchdog.h"
 
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -42,10 +47,12 @@ class Service::Impl {
   Impl(engine::LanguageModel& model, ModelNames names, ServiceOptions options)
       : model_(std::make_shared<const ServedModel>(model, std::move(names))),
         has_keys_(!options.access.keys.empty()),
+        limits_(options.access.keys),
         access_(std::move(options.access)),
         drain_delay_seconds_(options.drain_delay_seconds),
         drain_seconds_(options.drain_seconds),
-        log_(std::move(options.log_request)),
+        watchdog_([this] { return model_->model().busy_seconds(); }, options.stall_seconds),
+        log_(std::move(options.log)),
         http_(
             options.http,
             [this](ExchangePtr exchange) { answer(std::move(exchange)); },
@@ -61,6 +68,9 @@ class Service::Impl {
     );
     add_dialects(router_, model_);
     add_health();
+    router_.add("GET", "/openapi.json", [this](const ExchangePtr& exchange) {
+      exchange->respond(json_response(openapi(router_)));
+    });
   }
 
   std::string address() const { return http_.address(); }
@@ -76,6 +86,7 @@ class Service::Impl {
          {"/health", "/v1/health", "/ping", "/ready", "/readyz", "/v2/health/ready"}) {
       router_.add("GET", path, [this](const ExchangePtr& exchange) {
         require_open();
+        require_alive();
         exchange->respond(json_response({{"status", "ok"}}));
       });
     }
@@ -99,13 +110,25 @@ class Service::Impl {
     }
   }
 
+  void require_alive() const {
+    if (const double seconds = watchdog_.hangs_for(); seconds > 0) {
+      throw ApiError(503, fmt::format("the model hangs for {:.0f} s", seconds));
+    }
+  }
+
   void answer(ExchangePtr plain) {
     ++model_->counters().http_requests;
     const http::Request& request = plain->request();
     const Dialect& dialect = dialect_of(request);
-    std::string id = request_id(request);
+    LoggedRequest logged{.id = request_id(request)};
+    std::vector<http::Header> headers = headers_for(request, dialect, logged.id);
+    if (const auto trace = read_trace_context(request.header("traceparent"))) {
+      logged.trace = trace->trace;
+      logged.span = new_span();
+      headers.emplace_back("traceparent", trace->header(logged.span));
+    }
     const auto exchange = std::make_shared<LoggedExchange>(
-        std::move(plain), headers_for(request, dialect, id), id, log_
+        std::move(plain), std::move(headers), std::move(logged), log_
     );
     try {
       route(exchange);
@@ -125,11 +148,11 @@ class Service::Impl {
     }
     const http::Router::Found found = router_.find(request.method, request.path);
     if (!is_public(request.path)) {
-      const std::optional<std::string> key = access_.key_name(request);
-      if (!key) {
+      std::optional<http::Caller> caller = access_.caller(request);
+      if (!caller) {
         throw ApiError(401, "the API key is missing or wrong").with_code("invalid_api_key");
       }
-      exchange->set_key(*key);
+      exchange->set_caller(*std::move(caller));
     }
     if (found.route == nullptr && found.allowed.empty()) {
       throw ApiError(404, fmt::format("no such path: {}", request.path.substr(0, 200)));
@@ -141,7 +164,27 @@ class Service::Impl {
     if (is_disguised(request)) {
       throw ApiError(400, "pages of other origins send Content-Type: application/json");
     }
+    if (request.method == "POST") {
+      limit(*exchange);
+    }
     (*found.route)(exchange);
+  }
+
+  // Throws a 429 if the caller's key has used up its minute.
+  void limit(LoggedExchange& exchange) {
+    const std::string& name = exchange.caller().name;
+    KeyLimits::Room room = limits_.enter(name);
+    for (auto& [key, value] : room.headers) {
+      exchange.add_header(std::move(key), std::move(value));
+    }
+    if (room.wait_s > 0) {
+      throw ApiError(
+          429, fmt::format("the key {} has used up its {} of a minute", name, room.used_up)
+      )
+          .with_code("rate_limit_exceeded")
+          .with_retry_after(static_cast<int>(std::ceil(room.wait_s)));
+    }
+    exchange.on_tokens([this, name](std::int64_t tokens) { limits_.spend(name, tokens); });
   }
 
   std::vector<http::Header> headers_for(
@@ -186,10 +229,12 @@ class Service::Impl {
 
   std::shared_ptr<const ServedModel> model_;
   bool has_keys_;
+  KeyLimits limits_;
   http::Access access_;
   int drain_delay_seconds_;
   int drain_seconds_;
-  std::function<void(std::string_view line)> log_;
+  Watchdog watchdog_;
+  RequestLog log_;
   http::Router router_;
   std::atomic<bool> is_draining_ = false;
   int checks_left_ = 0;    // Until running answers are cut off.

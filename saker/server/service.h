@@ -6,12 +6,11 @@
 
 #include "saker/server/http/access.h"
 #include "saker/server/http/http_server.h"
+#include "saker/server/request_log.h"
 #include "saker/server/turns/served_model.h"
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace saker::server {
 
@@ -21,9 +20,9 @@ struct ServiceOptions {
   // After SIGTERM /health says 503, so that load balancers look elsewhere. All is served for this
   // long; then no connection is taken.
   int drain_delay_seconds = 0;
-  int drain_seconds = 30;  // After that delay running answers have this long.
-  // Takes a line per request; empty: no log.
-  std::function<void(std::string_view line)> log_request = {};
+  int drain_seconds = 30;   // After that delay running answers have this long.
+  int stall_seconds = 120;  // A pass of the model that takes longer makes /health say 503; 0: none.
+  RequestLog log = {};
 };
 
 class Service {

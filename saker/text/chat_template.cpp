@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/text/chat_messages.h"
+#include "saker/text/continued_message.h"
 #include "saker/text/rust_bridge.h"
 #include "saker/text/template_traits.h"
 #include "saker/text/tokenizer_config.h"
@@ -354,9 +355,13 @@ std::string ChatTemplate::render_within(
   Variables variables = chosen.variables(tools);
   variables.set_all(thinking_variables(options.think));
   variables.set_all(options.template_kwargs);
-  variables.set("messages", fit_messages(messages, chosen.traits()));
-  variables.set("add_generation_prompt", options.add_generation_prompt);
-  return chosen.render(std::move(variables), milliseconds);
+  variables.set(
+      "messages",
+      fit_messages(options.continues_last ? with_mark(messages) : messages, chosen.traits())
+  );
+  variables.set("add_generation_prompt", options.add_generation_prompt && !options.continues_last);
+  std::string prompt = chosen.render(std::move(variables), milliseconds);
+  return options.continues_last ? cut_at_mark(std::move(prompt)) : prompt;
 }
 
 TemplateCapabilities ChatTemplate::capabilities() const {

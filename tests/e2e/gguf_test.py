@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GGUF file as a model: every command gives what the folder that convert writes gives."""
+import itertools
 import json
 import random
 import shutil
@@ -30,15 +31,15 @@ def value_of(value):
 
 
 def gguf(keys, tensors):
-    """Version 3; tensors of float32 by name, with shapes as rows of columns."""
+    """Version 3; tensors by name, with shapes as rows of columns: numbers of float32, or a type and its bytes."""
     out = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     for key, value in keys.items():
         kind, data = value_of(value)
         out += text(key) + struct.pack("<I", kind) + data
     body = b""
     for name, (shape, values) in tensors.items():
-        out += text(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape)) + struct.pack("<IQ", 0, len(body))
-        body += struct.pack(f"<{len(values)}f", *values)
+        out += text(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape)) + struct.pack("<IQ", values[0] if isinstance(values, tuple) else 0, len(body))
+        body += values[1] if isinstance(values, tuple) else struct.pack(f"<{len(values)}f", *values)
         body += bytes(-len(body) % 32)
     return out + bytes(-len(out) % 32) + body
 
@@ -66,6 +67,18 @@ def contents():
 
 def model():
     return gguf(*contents())
+
+
+def model_of_blocks():
+    """Matrices of Q8_0, IQ4_NL, Q4_0 and MXFP4 by turns: random codes after scales."""
+    rng = random.Random(6)
+    keys, tensors = contents()
+    blocks = itertools.cycle(((8, b"\x00\x18", 32), (20, b"\x00\x18", 16), (2, b"\x00\x28", 16), (39, b"\x7c", 16)))
+    for name, (shape, _) in tensors.items():
+        if len(shape) == 2:
+            kind, scale, size = next(blocks)
+            tensors[name] = (shape, (kind, b"".join(scale + rng.randbytes(size) for _ in range(shape[0] * shape[1] // 32))))
+    return gguf(keys, tensors)
 
 
 def split(count):
@@ -123,6 +136,18 @@ class Gguf(SakerTest):
         self.assertTrue(found["runnable"])
         for key in ("kind", "model", "parameters", "runnable"):
             self.assertEqual(found[key], folder[key], key)
+
+    def test_blocks(self):
+        self.file = self.write("blocks.gguf", model_of_blocks())
+        self.converted = self.folder / "affine"
+        self.ok("convert", self.file, self.converted)
+        answer = self.same("generate", "-p", "ab c", "--max-tokens", "6", "--ignore-eos", "--logprobs", "2", drop=("stats",))
+        self.assertEqual(len(answer["tokens"]), 6)
+        self.same("score", "-f", self.write("one.jsonl", '{"text":"ab c ab c"}'), drop=("stats",))
+        found = self.json("inspect", self.file, "--json")
+        self.assertEqual(found["model"]["quantization"], "IQ4_NL (2), MXFP4 (2), Q4_0 (2), Q8_0 (3)")
+        self.assertEqual(found["warnings"], [])
+        self.assertEqual(sorted(found["dtypes"]), ["F32", "IQ4_NL", "MXFP4", "Q4_0", "Q8_0"])
 
     def test_parts_are_one_model(self):
         parts = [self.write(name, data) for name, data in split(3)]

@@ -18,6 +18,27 @@ CHAT = "/v1/chat/completions"
 
 
 class Serve(ServerTest):
+    def test_continued_answers_end_as_whole_ones(self):
+        self.start()
+        body = {"messages": MESSAGES, "max_tokens": 40, "temperature": 0}
+        whole = self.post(CHAT, body)["choices"][0]["message"]["content"]
+        begin = whole[:whole.index(" ", len(whole) // 3)]
+        continued = {**body, "messages": [*MESSAGES, {"role": "assistant", "content": begin}], "continue_final_message": True}
+        got = self.post(CHAT, continued)["choices"][0]["message"]["content"]
+        self.assertTrue((begin + got).startswith(whole), (begin, got, whole))
+        del continued["continue_final_message"]
+        self.assertNotEqual(self.post(CHAT, continued)["choices"][0]["message"]["content"], got)
+
+    def test_log_probabilities_of_a_prompt(self):
+        self.start()
+        got = self.post("/v1/completions", {"prompt": QUESTION, "max_tokens": 1, "echo": True, "logprobs": 1, "prompt_logprobs": 1})["choices"][0]
+        at = got["prompt_logprobs"]
+        self.assertEqual([next(iter(one.values()))["logprob"] for one in at[1:]], got["logprobs"]["token_logprobs"][1:len(at)])
+        for one in at[1:]:
+            own = next(iter(one.values()))
+            self.assertEqual(own["rank"] == 1, len(one) == 1)
+            self.assertEqual(min(entry["rank"] for entry in one.values()), 1)
+
     def test_answers_are_those_of_generate(self):
         expected = self.json("generate", DEMO, "-p", QUESTION, "--chat", "--max-tokens", "40", "--temp", "0", "--logprobs", "2", "--json")
         self.start()

@@ -73,7 +73,7 @@ void read_connection(std::string_view bytes) {
   for (int i = 0; i < 16 && stage == http::RequestReader::Stage::kDone; ++i) {
     const http::Request request = reader.release();
     static_cast<void>(access.check_source(request));
-    static_cast<void>(access.key_name(request));
+    static_cast<void>(access.caller(request));
     static_cast<void>(access.preflight(request));
     stage = reader.take(i == 0 ? bytes.substr(bytes.size() / 2) : std::string_view());
   }

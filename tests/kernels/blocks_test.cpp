@@ -31,13 +31,40 @@ mx::array random(const mx::Shape& shape, std::uint64_t seed) {
   return x;
 }
 
-PackedWeight random_product(int rows, int columns, std::uint64_t seed) {
-  const WeightFormat format{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};
+constexpr WeightFormat kFourBits{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};
+
+PackedWeight random_product(
+    int rows, int columns, std::uint64_t seed, const WeightFormat& format = kFourBits
+) {
   return PackedWeight::pack({random_weight(format, rows, columns, seed)}, format);
 }
 
+using Weights = std::vector<PackedWeight>;
+
+// A product of so many rows: in one format, or in three, each with a part of the rows.
+Weights random_products(bool is_mixed, int rows, int columns, std::uint64_t seed) {
+  if (!is_mixed) {
+    return {random_product(rows, columns, seed)};
+  }
+  const int few = rows / 4;
+  return {
+      random_product(rows - 2 * few, columns, seed),
+      random_product(few, columns, seed + 20, {WeightKind::kAffine, 6, 32}),
+      random_product(few, columns, seed + 21, {WeightKind::kFloat16}),
+  };
+}
+
+// As linear(), each weight by itself.
 mx::array product(const mx::array& x, const Projection& of) {
-  return linear(x, of.weight, of.bias, of.int8_rows);
+  std::vector<mx::array> parts;
+  int first = 0;
+  for (const auto& weight : of.weights) {
+    const int end = first + weight.rows();
+    const auto bias = of.bias ? std::optional(mx::slice(*of.bias, {first}, {end})) : std::nullopt;
+    parts.push_back(linear(x, weight, bias, of.int8_rows));
+    first = end;
+  }
+  return mx::concatenate(parts, 1);
 }
 
 // True if the operation waits for nothing but MLX's own operations, on biases.
@@ -94,9 +121,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(BlocksTest, AnMlpGivesTheBitsOfItsParts) {
   set_threads(2);  // More rows than 8 for each: the second product computes them.
-  const auto gate_up = random_product(2 * kWide, kHidden, 1);
-  const auto down = random_product(kHidden, kWide, 2);
-  for (const bool has_bias : {false, true}) {
+  const Weights down = {random_product(kHidden, kWide, 2)};
+  for (const auto& [has_bias, is_mixed] : {std::pair(false, false), {true, false}, {true, true}}) {
+    const auto gate_up = random_products(is_mixed, 2 * kWide, kHidden, 1);
     const auto bias = [&](int width, std::uint64_t seed) {
       return has_bias ? std::optional(random({width}, seed)) : std::nullopt;
     };
@@ -117,13 +144,13 @@ TEST_P(BlocksTest, AnMlpGivesTheBitsOfItsParts) {
       };
       const auto gated = gated_activation(product(x, block.gate_up), block.activation);
       EXPECT_EQ(bits_of(x, next, run), bits_apart(product(gated, block.down), next))
-          << rows << ' ' << has_bias;
+          << rows << ' ' << has_bias << ' ' << is_mixed;
     }
   }
 }
 
 TEST_P(BlocksTest, AProductGivesTheBitsOfItsParts) {
-  const auto weight = random_product(kHidden, kWide, 1);
+  const Weights weight = {random_product(kHidden, kWide, 1)};
   for (const int rows : {1, 3, 200}) {
     const auto x = random({rows, kWide}, 2);
     for (const auto& bias : {std::optional<mx::array>(), std::optional(random({kHidden}, 3))}) {
@@ -142,16 +169,16 @@ TEST_P(BlocksTest, AProductGivesTheBitsOfItsParts) {
 // The operands of an attention block.
 struct AttentionCase {
   AttendCase c;
-  PackedWeight qkv;
-  PackedWeight output;
+  Weights qkv;
+  Weights output;
   std::optional<mx::array> bias;
 
-  explicit AttentionCase(bool has_bias)
+  explicit AttentionCase(bool has_bias, bool is_mixed = false)
       : c(two_groups()),
-        qkv(random_product((heads() + 2 * c.kv_heads) * c.head_dim, kHidden, 1)),
-        output(random_product(kHidden, heads() * c.head_dim, 2)) {
+        qkv(random_products(is_mixed, qkv_rows(), kHidden, 1)),
+        output({random_product(kHidden, heads() * c.head_dim, 2)}) {
     if (has_bias) {
-      bias = random({qkv.rows()}, 3);
+      bias = random({qkv_rows()}, 3);
     }
   }
 
@@ -163,6 +190,8 @@ struct AttentionCase {
   }
 
   int heads() const { return c.kv_heads * c.group; }
+
+  int qkv_rows() const { return (heads() + 2 * c.kv_heads) * c.head_dim; }
 
   MergedHeads merged_heads(int rows, std::uint64_t seed, bool has_norms) const {
     MergedHeads of{
@@ -230,11 +259,12 @@ std::vector<float> attention_bits(
 }
 
 TEST_P(BlocksTest, AttentionGivesTheBitsOfItsParts) {
-  for (const bool has_more : {false, true}) {  // Norms of heads, and a bias.
-    const AttentionCase of(has_more);
+  // More: norms of heads, and a bias.
+  for (const auto& [has_more, is_mixed] : {std::pair(false, false), {true, false}, {true, true}}) {
+    const AttentionCase of(has_more, is_mixed);
     for (const bool adds : {false, true}) {
       EXPECT_EQ(attention_bits(of, has_more, adds, true), attention_bits(of, has_more, adds, false))
-          << has_more << ' ' << adds;
+          << has_more << ' ' << is_mixed << ' ' << adds;
     }
   }
 }
@@ -271,8 +301,9 @@ TEST(Blocks, PublicOperationsStayApart) {
 }
 
 TEST(Blocks, WrongShapesAreErrors) {
-  const auto gate_up = random_product(2 * kWide, kHidden, 1);
-  const auto down = random_product(kHidden, kWide, 2);
+  const Weights gate_up = {random_product(2 * kWide, kHidden, 1)};
+  const Weights down = {random_product(kHidden, kWide, 2)};
+  const Weights square = {random_product(kHidden, kHidden, 6)};
   const std::optional<mx::array> none;
   const MlpBlock block{{gate_up, none}, Activation::kSilu, {down, none}};
   const auto x = random({3, kHidden}, 3);
@@ -283,7 +314,7 @@ TEST(Blocks, WrongShapesAreErrors) {
   EXPECT_THROW(mlp_block(x, turned), Error);
   NextNorm narrow = random_next(3, 4);
   narrow.weight = random({kHidden - 1}, 5);
-  EXPECT_THROW(linear_block(x, {random_product(kHidden, kHidden, 6), none}, narrow), Error);
+  EXPECT_THROW(linear_block(x, {square, none}, narrow), Error);
   const AttentionCase of(false);
   const auto heads = of.merged_heads(3, 1, false);
   const std::vector<AttendSpan> no_spans;

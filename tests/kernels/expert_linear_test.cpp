@@ -71,8 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(ExpertLinearTest, RowsAreIndependent) {
   EXPECT_TRUE(rc::check("rows are independent", [] {
     const auto format = *rc::gen::elementOf(all_formats());
-    const int unit = format.group_size == 0 ? 1 : format.group_size;
-    const int columns = unit * *rc::gen::inRange(1, unit == 1 ? 300 : 1 + 300 / unit);
+    const int unit = column_unit(format);
+    const int columns = unit * *rc::gen::inRange(1, unit == 1 ? 300 : 2 + 300 / unit);
     const int rows = *rc::gen::inRange(1, 70);
     const int experts = *rc::gen::inRange(1, 10);
     const int chosen = *rc::gen::inRange(1, experts + 1);
@@ -99,7 +99,7 @@ TEST_P(ExpertLinearTest, RowsAreIndependent) {
 // Each row's product has the bits of its expert's own linear layer.
 TEST_P(ExpertLinearTest, IsEachExpertsLinear) {
   for (const WeightFormat& format : all_formats()) {
-    const int columns = format.group_size == 0 ? 101 : 2 * format.group_size;
+    const int columns = format.group_size == 0 ? 101 : 2 * column_unit(format);
     const auto tensors = random_experts(format, 5, 37, columns, 4);
     const auto weights = ExpertWeights::pack(tensors, format);
     const auto x = random_rows(40, columns, 3);
@@ -120,7 +120,7 @@ TEST_P(ExpertLinearTest, IsEachExpertsLinear) {
 
 TEST_P(ExpertLinearTest, IsNearTheReference) {
   for (const WeightFormat& format : all_formats()) {
-    const int columns = format.group_size == 0 ? 65 : format.group_size;
+    const int columns = format.group_size == 0 ? 65 : column_unit(format);
     const auto weights = ExpertWeights::pack(random_experts(format, 6, 24, columns, 2), format);
     const auto x = random_rows(30, columns, 3);
     const auto sorted = sort_by_expert(

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/layout/block_format.h"
 
 namespace saker::kernels {
 
@@ -78,7 +79,7 @@ Rounding linear_rounding(std::string_view set, const WeightFormat& format) {
   }
   const bool on_tiles = set.starts_with("amx");
   const bool has_vectors = set.starts_with("avx");
-  const bool is_affine = format.kind == WeightKind::kAffine;
+  const bool is_affine = format.kind == WeightKind::kAffine || is_block(format.kind);
   const bool is_e2m1 = format.kind == WeightKind::kMxfp4 || format.kind == WeightKind::kNvfp4;
   if ((is_affine && (has_vectors || on_tiles)) || (is_e2m1 && has_vectors)) {
     return Rounding::kInt16;

@@ -59,7 +59,7 @@ class Weight {
 
   int columns() const { return matrix_.columns; }
 
-  bool in_planes() const { return matrix_.in_planes(); }
+  bool is_narrow() const { return matrix_.is_narrow(); }
 
   // As float32 [rows, columns].
   std::vector<float> values() const {
@@ -108,7 +108,7 @@ TEST_P(LinearBodiesTest, IsNearTheTruth) {
   std::mt19937 random(3);  // NOLINT: the same in every run.
   for (const WeightFormat& format : all_formats()) {
     for (const int count : {1, 2, 3, 4, 5, 6, 7, 13}) {
-      const int unit = std::max(format.group_size, 1);
+      const int unit = column_unit(format);
       const auto most = static_cast<unsigned>((count < 5 ? 300 : 3000) / unit);
       const int columns = unit * static_cast<int>(1 + random() % most);
       const Weight weight(format, static_cast<int>(1 + random() % 70), columns, random());
@@ -151,7 +151,7 @@ TEST_P(LinearBodiesTest, RoundsInputsNoCoarserThanItSays) {
 }
 
 void expect_same_bits_in_sets_of_integers(const WeightFormat& format, int count) {
-  const int columns = 11 * format.group_size;
+  const int columns = 11 * column_unit(format);
   const auto x = random_x(count, columns, 5);
   std::vector<float> expected;
   for (const std::string& set : instruction_sets()) {
@@ -172,7 +172,7 @@ void expect_same_bits_in_sets_of_integers(const WeightFormat& format, int count)
 TEST(LinearBodies, AffineCodesGiveTheSameBitsInSetsOfIntegers) {
   for (const WeightFormat& format : all_formats()) {
     for (const int count : {1, 5, 6, 9, 16, 40}) {
-      if (format.kind == WeightKind::kAffine) {
+      if (format.kind == WeightKind::kAffine || is_block(format.kind)) {
         expect_same_bits_in_sets_of_integers(format, count);
       }
     }
@@ -204,7 +204,7 @@ TEST_P(LinearBodiesTest, RowsAreIndependent) {
   std::mt19937 random(5);  // NOLINT: the same in every run.
   const auto below = [&](unsigned limit) { return static_cast<int>(random() % limit); };
   for (const WeightFormat& format : all_formats()) {
-    const int unit = std::max(format.group_size, 1);
+    const int unit = column_unit(format);
     const Weight weight(format, 1 + below(90), unit * (1 + below(600U / unit)), random());
     const int count = 1 + below(40);
     const auto x = random_x(count, weight.columns(), random());
@@ -234,7 +234,8 @@ TEST_P(LinearBodiesTest, RowsOfLargeProductsAreIndependent) {
        {WeightFormat{WeightKind::kBFloat16, 0, 0},
         WeightFormat{WeightKind::kAffine, 4, 64},
         WeightFormat{WeightKind::kAffine, 8, 32},
-        WeightFormat{WeightKind::kMxfp4, 4, 32}}) {
+        WeightFormat{WeightKind::kMxfp4, 4, 32},
+        weight_format(BlockKind::kQ50)}) {
     const Weight weight(format, 150, kColumns, 32);
     const auto together = weight.times(x, 0, kRows);
     for (const int count : {1, 2, 3, 4, 12, 13, 17, 32, 33, 100}) {
@@ -261,7 +262,7 @@ TEST_P(LinearBodiesTest, PlanesGiveTheBitsOfWholeFields) {
       const std::uint64_t seed = random();
       const Weight narrow(format, rows, columns, seed);
       const Weight wide(format, rows, columns, seed, true);
-      if (!narrow.in_planes()) {
+      if (!narrow.is_narrow()) {
         break;
       }
       EXPECT_TRUE(narrow.values() == wide.values()) << format_name(format);
@@ -318,7 +319,7 @@ TEST_P(TilesTest, SmallFloatsGiveTheBitsOfTheirValues) {
 }
 
 void expect_bad_rows_alone(const WeightFormat& format, int rows) {
-  const int columns = 2 * std::max(format.group_size, 32);
+  const int columns = 2 * std::max(column_unit(format), 32);
   const Weight weight(format, 33, columns, 5);
   auto x = random_x(rows, columns, 9);
   const auto expected = weight.times(x, 0, rows);

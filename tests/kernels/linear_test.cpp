@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(LinearTest, RowsAreIndependent) {
   EXPECT_TRUE(rc::check("rows are independent", [] {
     const auto format = *rc::gen::elementOf(all_formats());
-    const int unit = format.group_size == 0 ? 1 : format.group_size;
+    const int unit = column_unit(format);
     const int columns = unit * *rc::gen::inRange(1, unit == 1 ? 600 : 1 + 600 / unit);
     const int rows = *rc::gen::inRange(1, 200);
     const int count = *rc::gen::inRange(1, 65);
@@ -75,7 +75,7 @@ TEST_P(LinearTest, RowsAreIndependent) {
 TEST_P(LinearTest, IsNearTheTruth) {
   for (const WeightFormat& format : all_formats()) {
     for (const int count : {1, 3, 13}) {
-      const int columns = format.group_size == 0 ? 301 : 3 * format.group_size;
+      const int columns = format.group_size == 0 ? 301 : 3 * column_unit(format);
       const auto weight = PackedWeight::pack({random_weight(format, 37, columns, 5)}, format);
       const auto x = random_rows(count, columns, 7);
       const auto y = to_vector(linear(x, weight));
@@ -113,7 +113,7 @@ TEST_P(LinearTest, LargeShapesKeepTheirBits) {
 
 TEST_P(LinearTest, BadRowsStayAlone) {
   for (const WeightFormat& format : all_formats()) {
-    const int columns = 2 * std::max(format.group_size, 32);
+    const int columns = 2 * std::max(column_unit(format), 32);
     const auto weight = PackedWeight::pack({random_weight(format, 33, columns, 5)}, format);
     auto values = to_vector(random_rows(8, columns, 9));
     const mx::array good(values.data(), {8, columns});
@@ -157,7 +157,7 @@ TEST(Linear, EmulationGivesTheProcessorsBits) {
       continue;
     }
     for (const WeightFormat& format : all_formats()) {
-      const int columns = format.group_size == 0 ? 333 : 3 * format.group_size;
+      const int columns = format.group_size == 0 ? 333 : 3 * column_unit(format);
       select_instruction_set(name);
       const auto weight = PackedWeight::pack({random_weight(format, 100, columns, 6)}, format);
       const auto tiny = mx::array(1e-38F);
@@ -172,7 +172,7 @@ TEST(Linear, EmulationGivesTheProcessorsBits) {
 
 TEST(Linear, EmbedGivesDequantizedRows) {
   for (const WeightFormat& format : all_formats()) {
-    const int columns = format.group_size == 0 ? 51 : 2 * format.group_size;
+    const int columns = format.group_size == 0 ? 51 : 2 * column_unit(format);
     const auto weight = PackedWeight::pack({random_weight(format, 70, columns, 8)}, format);
     const auto ids = mx::array({69, 0, 17, 17}, mx::int32);
     EXPECT_EQ(to_vector(embed(ids, weight)), to_vector(mx::take(weight.dequantized(), ids, 0)))

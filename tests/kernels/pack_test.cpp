@@ -3,6 +3,7 @@
 
 #include "saker/kernels/packing/codes.h"
 
+#include "tests/kernels/block_values.h"
 #include "tests/kernels/random_weights.h"
 #include <gtest/gtest.h>
 
@@ -154,7 +155,7 @@ class SlowPacking {
     const int in_group = k % matrix_.group;
     std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
     for (int bit = 0; bit < matrix_.code_bits; ++bit) {
-      const int place = matrix_.in_planes() ? place_in_planes(in_group, bit, lane)
+      const int place = matrix_.is_narrow() ? narrow_place(in_group, bit, lane)
                                             : place_in_words(in_group, bit, lane);
       at[place / 8] |= static_cast<std::byte>((code >> bit & 1U) << (place % 8));
     }
@@ -173,8 +174,32 @@ class SlowPacking {
     return 32 * (k / codes * kBlockRows + lane) + k % codes * field + bit;
   }
 
+  int narrow_place(int k, int bit, int lane) const {
+    return matrix_.in_planes() ? place_in_planes(k, bit, lane) : place_in_halves(k, bit, lane);
+  }
+
+  // Codes of 5 bits lie in runs of 32 columns, those of 6 bits in runs of 16.
+  int place_in_halves(int k, int bit, int lane) const {
+    const bool five = matrix_.code_bits == 5;
+    const int columns = five ? 32 : 16;
+    const int column = k % columns;
+    const int pair = column / 4 * 2 + column % 2;
+    const int whole = five ? 3 : 2;  // Of a half.
+    int line = pair / whole;
+    int shift = pair % whole * matrix_.code_bits + bit;
+    if (five && pair == 15) {
+      line = bit;
+      shift = 15;
+    } else if (!five && pair >= 6) {
+      line = bit < 4 ? pair - 6 : 2;
+      shift = bit < 4 ? 12 + bit : 12 + 2 * (pair - 6) + bit - 4;
+    }
+    const int run = k / columns * (five ? 5 : 3) * kBlockRows * 32;
+    return run + 32 * (line * kBlockRows + lane) + column % 4 / 2 * 16 + shift;
+  }
+
   int place_in_planes(int k, int bit, int lane) const {
-    const int field = matrix_.kind == PackedKind::kNibble ? 4 : 8;
+    const int field = 4;
     const int half = field / 2;
     const int column = k % 32;
     const int line = column / (32 / field);  // Of those that are read.
@@ -230,7 +255,7 @@ void expect_layouts(const WeightFormat& format, const std::vector<int>& part_row
 }
 
 TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
-  for (const WeightFormat& format : all_formats()) {
+  for (const WeightFormat& format : mlx_formats()) {
     const int group = format.group_size;
     for (const int columns : {1, 5, 37}) {
       // Rows without groups of odd lengths; with groups several chunks and a part of one.
@@ -240,11 +265,40 @@ TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
 }
 
 TEST(Pack, PartsBeginAnywhereInABlock) {
-  for (const WeightFormat& format : all_formats()) {
+  for (const WeightFormat& format : mlx_formats()) {
     const int columns = format.group_size == 0 ? 19 : 3 * format.group_size;
     expect_layouts(format, {1}, columns);
     expect_layouts(format, {15, 1, 1}, columns);
     expect_layouts(format, {3, 20, 9, 40}, columns);
+  }
+}
+
+// Every weight is the file's, and takes the file's bytes.
+TEST(Pack, BlocksKeepTheirWeights) {
+  const PackedOrders orders = {
+      .small_floats = PackedOrder::kInterleavedNr16, .bf16 = PackedOrder::kInterleavedNr16
+  };
+  for (const BlockKind kind : kBlockKinds) {
+    const WeightFormat format = weight_format(kind);
+    for (const int blocks : {1, 3}) {
+      const int columns = blocks * block_format(kind).columns;
+      const WeightTensors first = random_weight(format, 21, columns, 1);
+      const WeightTensors second = random_weight(format, 16, columns, 2);
+      const PackedMatrix layout = packed_layout(37, columns, format, DType::kUInt8, orders);
+      EXPECT_EQ(layout.block_bytes(), 16 * stored_elements(format, columns));
+      Bytes bytes(layout.block_bytes() * static_cast<std::size_t>(layout.blocks()));
+      PackedMatrix matrix = layout;
+      matrix.data = bytes.data();
+      pack_rows({first, second}, format, layout, bytes.data());
+      auto expected = block_values(first.weight, kind);
+      const auto tail = block_values(second.weight, kind);
+      expected.insert(expected.end(), tail.begin(), tail.end());
+      std::vector<float> values(expected.size());
+      for (int row = 0; row < 37; ++row) {
+        unpack_row(matrix, row, values.data() + static_cast<std::size_t>(row) * columns);
+      }
+      EXPECT_EQ(values, expected) << format_name(format);
+    }
   }
 }
 

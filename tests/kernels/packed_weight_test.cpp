@@ -70,7 +70,7 @@ std::string pack_error(const std::vector<WeightTensors>& parts, const WeightForm
 }
 
 TEST(PackedWeight, KeepsTheValuesThatMlxReads) {
-  for (const WeightFormat& format : all_formats()) {
+  for (const WeightFormat& format : mlx_formats()) {
     const int columns = format.group_size == 0 ? 77 : 2 * format.group_size;
     for (const std::uint64_t seed : {0, 1, 2}) {
       const auto tensors = random_weight(format, 37, columns, seed);
@@ -135,7 +135,7 @@ TEST(PackedWeight, ACodeThatIsNoNumberMakesItsGroupNone) {
 }
 
 TEST(PackedWeight, JoinsPartsRowAfterRow) {
-  for (const WeightFormat& format : all_formats()) {
+  for (const WeightFormat& format : mlx_formats()) {
     const int columns = format.group_size == 0 ? 40 : 2 * format.group_size;
     const auto first = random_weight(format, 21, columns, 3);
     const auto second = random_weight(format, 5, columns, 6);

@@ -51,7 +51,7 @@ mx::Dtype mx_dtype(DType dtype) {
 }
 
 std::vector<WeightFormat> quantized_formats() {
-  auto formats = all_formats();
+  auto formats = mlx_formats();
   std::erase_if(formats, [](const WeightFormat& format) { return format.bits == 0; });
   return formats;
 }

@@ -53,6 +53,26 @@ Tensor random_floats(DType dtype, int rows, int columns, float scale, Random& ra
   }
 }
 
+// Random codes and integer scales; float16 scales of exponents from 2^-10 to 2^-4.
+Tensor random_blocks(const WeightFormat& format, int rows, int columns, Random& random) {
+  const BlockFormat block = block_format(block_kind(format.kind));
+  const auto row_bytes = static_cast<int>(stored_elements(format, columns));
+  Tensor tensor = fill<std::uint8_t>(DType::kUInt8, rows, row_bytes, random);
+  const bool at_end = block_kind(format.kind) == BlockKind::kQ6K;
+  const int halves = at_end || block.zero != 0 ? 1 : 2;
+  auto* at = const_cast<std::byte*>(tensor.data.get());
+  for (std::size_t i = 0; i < tensor.nbytes(); i += static_cast<std::size_t>(block.bytes)) {
+    for (int half = 0; half < halves; ++half) {
+      const auto value = static_cast<std::uint16_t>(random() & 0x83ff) |
+                         static_cast<std::uint16_t>((5 + random() % 7) << 10);
+      const auto bits = static_cast<std::uint16_t>(value);
+      const int offset = at_end ? block.bytes - 2 : 2 * half;
+      std::memcpy(at + i + static_cast<std::size_t>(offset), &bits, sizeof(bits));
+    }
+  }
+  return tensor;
+}
+
 DType scale_dtype(std::uint64_t seed) {
   constexpr DType kDtypes[3] = {DType::kBFloat16, DType::kFloat16, DType::kFloat32};
   return kDtypes[seed % 3];
@@ -61,6 +81,14 @@ DType scale_dtype(std::uint64_t seed) {
 }  // namespace
 
 std::vector<WeightFormat> all_formats() {
+  std::vector<WeightFormat> formats = mlx_formats();
+  for (const BlockKind kind : kBlockKinds) {
+    formats.push_back(weight_format(kind));
+  }
+  return formats;
+}
+
+std::vector<WeightFormat> mlx_formats() {
   std::vector<WeightFormat> formats = {
       {WeightKind::kFloat32, 0, 0},
       {WeightKind::kFloat16, 0, 0},
@@ -79,8 +107,16 @@ std::vector<WeightFormat> all_formats() {
 
 std::string format_name(const WeightFormat& format) {
   constexpr const char* kNames[] = {"f32", "f16", "bf16", "affine", "mxfp4", "nvfp4", "mxfp8"};
+  constexpr const char* kBlockNames[] = {
+      "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"
+  };
+  const int number = static_cast<int>(format.kind);
   return fmt::format(
-      "{} {} bits group {}", kNames[static_cast<int>(format.kind)], format.bits, format.group_size
+      "{} {} bits group {}",
+      is_block(format.kind) ? kBlockNames[number - static_cast<int>(BlockKind::kQ40)]
+                            : kNames[number],
+      format.bits,
+      format.group_size
   );
 }
 
@@ -90,6 +126,10 @@ WeightTensors random_weight(const WeightFormat& format, int rows, int columns, s
   const auto words = [&] {
     return fill<std::uint32_t>(DType::kUInt32, rows, columns * format.bits / 32, random);
   };
+  if (is_block(format.kind)) {
+    tensors.weight = random_blocks(format, rows, columns, random);
+    return tensors;
+  }
   switch (format.kind) {
     case WeightKind::kFloat32:
       tensors.weight = random_floats(DType::kFloat32, rows, columns, 1.0F, random);

@@ -3,6 +3,7 @@
 
 // Random weights in each format that checkpoints have.
 
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/layout/weight_format.h"
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace saker::kernels {
 
-// Every kind, width and group size.
+// Every kind, width and group size of MLX's formats; all_formats() has blocks of GGUF files too.
+std::vector<WeightFormat> mlx_formats();
 std::vector<WeightFormat> all_formats();
 
 std::string format_name(const WeightFormat& format);

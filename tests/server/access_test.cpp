@@ -61,15 +61,20 @@ TEST(Access, TakesPagesOfThisMachineAlone) {
 }
 
 TEST(Access, KnowsKeysByEitherHeader) {
-  const Access access({.keys = {{"one", "secret"}, {"two", "other"}}});
-  EXPECT_EQ(access.key_name(from({{"Authorization", "Bearer secret"}})), "one");
-  EXPECT_EQ(access.key_name(from({{"authorization", "bearer other"}})), "two");
-  EXPECT_EQ(access.key_name(from({{"X-Api-Key", "other"}})), "two");
+  const Access access({.keys = {{"one", "secret"}, {"two", "other", -5}}});
+  const auto name = [&](const Request& request) {
+    const auto caller = access.caller(request);
+    return caller ? std::optional(caller->name) : std::nullopt;
+  };
+  EXPECT_EQ(name(from({{"Authorization", "Bearer secret"}})), "one");
+  EXPECT_EQ(name(from({{"authorization", "bearer other"}})), "two");
+  EXPECT_EQ(name(from({{"X-Api-Key", "other"}})), "two");
   for (const std::string wrong : {"", "Secret", "secret ", "secre", "secretsecret"}) {
-    EXPECT_EQ(access.key_name(from({{"X-Api-Key", wrong}})), std::nullopt) << wrong;
+    EXPECT_EQ(name(from({{"X-Api-Key", wrong}})), std::nullopt) << wrong;
   }
-  EXPECT_EQ(access.key_name(from({})), std::nullopt);
-  EXPECT_EQ(Access({}).key_name(from({})), "");
+  EXPECT_EQ(name(from({})), std::nullopt);
+  EXPECT_EQ(access.caller(from({{"X-Api-Key", "other"}}))->priority, -5);
+  EXPECT_EQ(Access({}).caller(from({}))->name, "");
 }
 
 TEST(Access, AnswersPreflights) {

@@ -89,6 +89,14 @@ class Messages(FakeServerTest):
         body["system"][0]["text"] = "x-anthropic-billing-header: cch=2345678901234567890"
         self.assertEqual(self.post("/v1/messages/count_tokens", body), one)
 
+    def test_a_prefilled_answer_is_continued(self):
+        messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "one two"}]
+        counted = self.post("/tokenize", {"messages": messages, "continue_final_message": True})["count"]
+        for content in ("one two", [{"type": "text", "text": "one two"}]):
+            messages[1]["content"] = content
+            self.assertEqual(self.post(PATH, self.ask("x", messages=messages))["usage"]["input_tokens"], counted)
+            self.assertEqual(self.post("/v1/messages/count_tokens", {"model": "fake", "messages": messages})["input_tokens"], counted)
+
     def test_errors(self):
         def error(body, status=400):
             got = self.post(PATH, body, status)
@@ -99,7 +107,7 @@ class Messages(FakeServerTest):
                            (self.ask("x", max_tokens=0), "max_tokens"), (self.ask("x", tool_choice={"type": "any"}), "tool_choice.type"),
                            (self.ask("x", tools=[{}]), "tools[0].name"), (self.ask("x", thinking={"type": "maybe"}), "thinking.type"),
                            (self.ask("x", messages=[{"role": "user", "content": [{"type": "image"}]}]), "messages[0].content[0].type"),
-                           (self.ask("x", messages=[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]), "messages"),
+                           (self.ask("x", messages=[{"role": "user", "content": "a"}, {"role": "assistant", "content": ""}]), "last message"),
                            (self.ask("x", container="c"), "container")):
             kind, message = error(body)
             self.assertEqual(kind, "invalid_request_error")

@@ -113,6 +113,18 @@ class Chat(FakeServerTest):
         self.assertEqual(streamed, content)
         self.assertIsNone(self.post(PATH, self.ask("think"))["choices"][0]["logprobs"])
 
+    def test_prompt_logprobs(self):
+        tokens = self.post("/tokenize", self.ask("Hello"))["tokens"]
+        got = self.post(PATH, self.ask("Hello", prompt_logprobs=2))["prompt_logprobs"]
+        self.assertEqual(len(got), len(tokens))
+        self.assertIsNone(got[0])
+        for token, at in zip(tokens[1:], got[1:]):
+            self.assertEqual(at[str(token)]["logprob"], -0.5)
+            self.assertIn(len(at), (2, 3))
+            self.assertEqual(at[str(token)]["decoded_token"], self.post("/detokenize", {"tokens": [token]})["content"])
+            self.assertEqual(sorted(entry["rank"] for entry in at.values())[0], 1)
+        self.assertNotIn("prompt_logprobs", self.post(PATH, self.ask("Hello")))
+
     def test_errors_name_the_field(self):
         cases = {
             "messages": [{}, {"messages": []}, {"messages": "x"}, {"messages": [{"role": "system", "content": "a"}]}],
@@ -129,7 +141,7 @@ class Chat(FakeServerTest):
             "tools[0].function.name": [{"tools": [{"type": "function", "function": {}}]}],
             "response_format.type": [{"response_format": {"type": "xml"}}],
             "response_format.json_schema.schema": [{"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}],
-            "audio": [{"audio": {"voice": "x"}}], "prompt_logprobs": [{"prompt_logprobs": 1}],
+            "audio": [{"audio": {"voice": "x"}}], "prompt_logprobs": [{"prompt_logprobs": 1, "stream": True}, {"prompt_logprobs": 21}, {"prompt_logprobs": "a"}],
             "reasoning_effort": [{"reasoning_effort": "a lot"}], "model": [{"model": "../../etc/passwd"}, {"model": "gpt-4o"}],
             "modalities": [{"modalities": ["audio"]}], "mirostat": [{"mirostat": 2}], "grammar": [{"grammar": "root ::= a"}],
         }
@@ -158,6 +170,18 @@ class Chat(FakeServerTest):
 
     def test_unknown_fields_and_large_limits_are_fine(self):
         self.post(PATH, self.ask("Hello", no_such_field={"a": 1}, max_tokens=32000, max_completion_tokens=100000))
+
+    def test_the_last_message_is_continued(self):
+        messages = [*USER, {"role": "assistant", "content": "one two "}]
+        asked = {"messages": messages, "continue_final_message": True}
+        self.assertTrue(self.post("/apply-template", asked)["prompt"].endswith("one two "))
+        counted = self.post("/tokenize", asked)["count"]
+        for more in ({}, {"add_generation_prompt": False}):
+            self.assertEqual(self.post(PATH, {**asked, **more})["usage"]["prompt_tokens"], counted)
+        self.assertNotEqual(self.post(PATH, {"messages": messages})["usage"]["prompt_tokens"], counted)
+        for wrong in ({"add_generation_prompt": True}, {"continue_final_message": False, "add_generation_prompt": False},
+                      {"messages": USER}, {"messages": [*USER, {"role": "assistant", "content": ""}]}):
+            self.post(PATH, {**asked, **wrong}, status=400)
 
     def test_parts_of_text(self):
         body = {"messages": [{"role": role, "content": [{"type": "text", "text": "Hi"}]} for role in ("system", "user")]}

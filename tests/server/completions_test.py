@@ -43,6 +43,14 @@ class Completions(FakeServerTest):
             self.assertEqual(lists["text_offset"][0], 0)
             self.assertEqual(got["usage"]["prompt_tokens"] if limit == 0 else len(tokens), len(tokens))
 
+    def test_prompt_logprobs(self):
+        got = self.post(PATH, {"prompt": ["Once upon", "a time"], "prompt_logprobs": 0, "n": 2})
+        for choice, text in zip(got["choices"], ("Once upon", "Once upon", "a time", "a time")):
+            tokens = self.post("/tokenize", {"prompt": text})["tokens"]
+            self.assertEqual([None if at is None else list(at) for at in choice["prompt_logprobs"]],
+                             [None, *([str(token)] for token in tokens[1:])])
+        self.assertNotIn("prompt_logprobs", self.post(PATH, {"prompt": "Once"})["choices"][0])
+
     def test_errors_name_the_field(self):
         for param, body in {"prompt": {}, "max_tokens": {"prompt": "a", "max_tokens": 0}, "suffix": {"prompt": "a", "suffix": "b"},
                             "best_of": {"prompt": "a", "best_of": 3}, "logprobs": {"prompt": "a", "logprobs": 99},
@@ -50,6 +58,15 @@ class Completions(FakeServerTest):
             self.assertEqual(self.post(PATH, body, status=400)["error"]["param"], param)
         for prompt in ([99999999], [-1], [[]], [], 5, ["a", 5], {"a": 1}):
             self.assertEqual(self.post(PATH, {"prompt": prompt}, status=400)["error"]["param"], "prompt", prompt)
+
+    def test_prompts_are_rendered_as_tokens(self):
+        tokens = [self.post("/tokenize", {"prompt": text})["tokens"] for text in ("Once", "a time")]
+        got = self.post("/v1/completions/render", {"prompt": ["Once", "a time"]})
+        self.assertEqual(got, [{"token_ids": one} for one in tokens])
+        messages = [{"role": "user", "content": "Hello"}]
+        got = self.post("/v1/chat/completions/render", {"messages": messages, "stream": True})
+        self.assertEqual(got, {"token_ids": self.post("/tokenize", {"messages": messages})["tokens"]})
+        self.post("/v1/chat/completions/render", {}, 400)
 
     def test_tokens_and_templates(self):
         tokens = self.post("/tokenize", {"content": "Hello there"})["tokens"]

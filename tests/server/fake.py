@@ -16,11 +16,11 @@ USER = [{"role": "user", "content": "Hello"}]
 
 
 class Server:
-    def __init__(self, script, key=None):
+    def __init__(self, script, key=None, options=None):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         path = self.folder / "script.json"
         path.write_text(json.dumps(script))
-        command = [PROGRAM, path, "0", *([key] if key else [])]
+        command = [PROGRAM, path, "0", key or "", json.dumps(options or {})]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().strip()
         self.port = urllib.parse.urlsplit(self.address).port
@@ -66,9 +66,10 @@ def events(body):
 class FakeServerTest(unittest.TestCase):
     SCRIPT = []
     KEY = None
+    OPTIONS = {}
 
     def setUp(self):
-        self.server = Server(self.SCRIPT, self.KEY)
+        self.server = Server(self.SCRIPT, self.KEY, self.OPTIONS)
         self.addCleanup(self.server.stop)
 
     def post(self, path, body, status=200, headers=None):

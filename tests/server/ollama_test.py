@@ -56,6 +56,27 @@ class Ollama(FakeServerTest):
             {"function": {"name": "f", "arguments": {"a": 1}}}]}, {"role": "tool", "content": "r", "tool_name": "f"}]
         self.post("/api/chat", {"model": "fake", "messages": history, "stream": False})
 
+    def test_an_answer_at_the_end_is_continued(self):
+        history = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "one two"}]
+        got = self.post("/api/chat", {"model": "fake", "messages": history, "stream": False})
+        counted = self.post("/tokenize", {"messages": history, "continue_final_message": True})["count"]
+        self.assertEqual(got["prompt_eval_count"], counted)
+
+    def test_log_probabilities(self):
+        body = self.chat("think", logprobs=True, top_logprobs=2)
+        whole = self.post("/api/chat", {**body, "stream": False})["logprobs"]
+        self.assertEqual("".join(entry["token"] for entry in whole), "It is so.")
+        self.assertTrue(all(entry["logprob"] == -0.5 and len(entry["top_logprobs"]) == 2 for entry in whole))
+        self.assertEqual([entry for line in self.lines("/api/chat", body) for entry in line.get("logprobs", [])], whole)
+        chat = self.post("/v1/chat/completions", {**body, "model": "fake"})
+        self.assertEqual(chat["choices"][0]["logprobs"]["content"], whole)
+        self.assertNotIn("logprobs", self.post("/api/chat", self.chat("think", stream=False)))
+        self.post("/api/chat", self.chat("a", top_logprobs=2), 400)
+        self.post("/api/generate", {"model": "fake", "prompt": "a", "logprobs": True, "top_logprobs": 21}, 400)
+
+    def test_a_text_between_two_others_needs_its_tokens(self):
+        self.assertIn("suffix", self.post("/api/generate", {"model": "fake", "prompt": "a", "suffix": "b"}, 400)["error"])
+
     def test_facts(self):
         self.assertEqual(json.loads(self.server.request("GET", "/api/tags")[2])["models"][0]["name"], "fake")
         self.assertEqual(json.loads(self.server.request("GET", "/api/ps")[2])["models"][0]["context_length"], 2048)

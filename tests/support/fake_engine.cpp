@@ -6,6 +6,7 @@
 #include "saker/engine/stream_state.h"
 
 #include <chrono>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <variant>
@@ -116,6 +117,10 @@ engine::Stream FakeEngine::submit(engine::Request request) {
 }
 
 void FakeEngine::play(const Json& answer, const engine::Request& request, Running& running) {
+  if (answer.contains("hangs_ms")) {
+    const engine::PassClock::Pass pass(clock_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(answer["hangs_ms"].get<int>()));
+  }
   for (int choice = 0; choice < request.output.n; ++choice) {
     play_choice(answer, request, choice, running);
   }
@@ -226,6 +231,11 @@ std::vector<engine::ScoreOutcome> FakeEngine::score(std::span<const engine::Scor
     result.tokens = prompts_->encode(request).tokens;
     engine::ViewScores scores{.view = "base"};
     for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+      if (request.take_logits) {  // The likelier, the lower the id.
+        std::vector<float> logits(static_cast<std::size_t>(facts_.vocab_size));
+        std::iota(logits.rbegin(), logits.rend(), 0.0F);
+        request.take_logits(0, i, logits);
+      }
       scores.logprobs.push_back(i == 0 ? std::nullopt : std::optional(kLogprob));
       scores.sum += i == 0 ? 0.0 : kLogprob;
     }

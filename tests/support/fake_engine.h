@@ -6,6 +6,7 @@
 //
 // The script is a list of answers:
 //   {"when": TEXT,            the last message or prompt has it; absent: any
+//    "hangs_ms": N,           the model's thread hangs for that long
 //    "events": [{"reasoning": TEXT} | {"content": TEXT} | {"call": {"id", "name", "arguments"}}
 //               | {"sleep_ms": N} | {"repeat": N, "content": TEXT}],
 //    "finish_reason": "stop" | "length",                  absent: stop
@@ -17,6 +18,7 @@
 
 #include "saker/base/json/json.h"
 #include "saker/engine/language_model.h"
+#include "saker/engine/pass_clock.h"
 
 #include <atomic>
 #include <memory>
@@ -48,6 +50,8 @@ class FakeEngine : public engine::LanguageModel {
 
   sample::SamplingOptions recommended_sampling() const override { return {}; }
 
+  double busy_seconds() const override { return clock_.seconds(); }
+
   // Requests that were cancelled so far.
   int cancelled() const { return cancelled_; }
 
@@ -68,6 +72,7 @@ class FakeEngine : public engine::LanguageModel {
   engine::ModelFacts facts_;
   mutable std::mutex mutex_;
   engine::Request last_;
+  engine::PassClock clock_;
   std::vector<std::jthread> threads_;
   std::atomic<int> cancelled_ = 0;
   std::atomic<std::uint64_t> next_id_ = 1;

@@ -139,6 +139,10 @@ class Engine {
 
   // Does not wait for the engine's thread.
   QueueStats queue_stats() const;
+
+  // Seconds for which the engine's thread has been in its present pass; 0 if it waits for work. A
+  // value far above the time of a pass means that it hangs. Never waits.
+  double busy_seconds() const;
   // Counts since the model was loaded.
   PrefixCacheStats prefix_cache_stats() const;
 

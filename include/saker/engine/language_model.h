@@ -32,6 +32,9 @@ class LanguageModel {
   virtual const text::Tokenizer* tokenizer() const = 0;
   virtual const text::ChatTemplate* chat_template() const = 0;
   virtual sample::SamplingOptions recommended_sampling() const = 0;
+
+  // As Engine's; 0 for models without a thread of their own.
+  virtual double busy_seconds() const { return 0.0; }
 };
 
 // The engine as a model. REQUIRES: the engine outlives it.

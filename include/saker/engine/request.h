@@ -40,8 +40,9 @@ struct Prompt {
   std::optional<std::vector<std::int32_t>> tokens = {};  // Used as they are.
   std::optional<Json> messages = {};  // Chat messages for the template: [{"role", "content"}, ...].
 
-  std::optional<Json> tools = {};         // For the template, with messages.
-  std::optional<bool> think = {};         // Thoughts before the answer; none: the template's way.
+  std::optional<Json> tools = {};  // For the template, with messages.
+  std::optional<bool> think = {};  // Thoughts before the answer; none: the template's way.
+  bool continues_last = false;     // The answer continues the last message (text::RenderOptions).
   Json template_kwargs = Json::object();  // More template variables, such as enable_thinking.
   // Reuses this session's cached rows as far as the prompt agrees with them; 0: no session.
   std::uint64_t session = 0;

@@ -24,6 +24,9 @@ namespace saker::text {
 struct RenderOptions {
   std::optional<Json> tools;          // A list; selects a template "tool_use" if there is one.
   bool add_generation_prompt = true;  // Ends with the header of the answer.
+  // Ends with the last message, an assistant's, so that an answer continues it. Its reasoning is
+  // continued if it has no content. Used instead of `add_generation_prompt`.
+  bool continues_last = false;
   // True: the model thinks before it answers. Empty: the template's default.
   std::optional<bool> think = std::nullopt;
   // More variables, such as enable_thinking; they override special tokens and `think`.

@@ -6,13 +6,16 @@
 #include "saker/cli/io/output.h"
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/model_args.h"
+#include "saker/cli/serve/key_file.h"
 #include "saker/engine/language_model.h"
 #include "saker/server/service.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -33,9 +36,10 @@ struct ServeArgs {
   std::vector<std::string> adapters;
   std::vector<std::string> keys;
   std::string key_file;
+  std::string keys_json;
   int body_limit_mb = 32;
   bool takes_any_name = false;
-  bool logs_requests = false;
+  std::string log_form;  // Empty: no log.
 };
 
 // "NAME=VALUE"; without a '=' the name is `fallback`.
@@ -60,6 +64,11 @@ std::vector<server::http::ApiKey> read_keys(const ServeArgs& args) {
     auto [name, key] = named(line, fmt::format("key {}", keys.size() + 1));
     require(!key.empty(), ErrorCode::kInvalidArgument, "an API key is empty");
     keys.push_back({std::move(name), std::move(key)});
+  }
+  if (!args.keys_json.empty()) {
+    std::ranges::move(
+        parse_api_keys(read_text(args.keys_json), args.keys_json), std::back_inserter(keys)
+    );
   }
   return keys;
 }
@@ -103,8 +112,9 @@ int run_serve(const ServeArgs& args) {
   server::ModelNames names;
   names.adapters = read_adapters(args);
   names.takes_any_name = args.takes_any_name;
-  if (args.logs_requests) {
-    options.log_request = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
+  if (!args.log_form.empty()) {
+    options.log.form = args.log_form == "json" ? server::LogForm::kJson : server::LogForm::kText;
+    options.log.write = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
   const auto engine = load_engine(model_args);
   names.names = args.aliases;
@@ -131,6 +141,24 @@ void add_access(CLI::App& command, ServeArgs& args) {
       ->group("Access");
   command
       .add_option(
+          "--api-keys", args.keys_json, "A JSON file of keys with names, classes and limits"
+      )
+      ->type_name("FILE")
+      ->group("Access");
+  command
+      .add_option(
+          "--tls-cert",
+          args.service.http.certificate,
+          "A certificate chain in PEM: connections speak TLS"
+      )
+      ->type_name("FILE")
+      ->group("Access");
+  command
+      .add_option("--tls-key", args.service.http.certificate_key, "The certificate's key in PEM")
+      ->type_name("FILE")
+      ->group("Access");
+  command
+      .add_option(
           "--allow-host", args.service.access.hosts, "A name of this server; may be repeated"
       )
       ->type_name("NAME")
@@ -145,10 +173,29 @@ void add_access(CLI::App& command, ServeArgs& args) {
       ->group("Access");
 }
 
+void add_log(CLI::App& command, ServeArgs& args) {
+  command
+      .add_flag(
+          "--log-requests{text}",
+          args.log_form,
+          "Log a line per request on standard error; --log-requests=json: as JSON"
+      )
+      ->check(one_of({"text", "json"}))
+      ->group("Server");
+  command
+      .add_flag(
+          "--log-prompts", args.service.log.has_bodies, "Such lines have the requests' bodies, too"
+      )
+      ->needs("--log-requests")
+      ->group("Server");
+}
+
 void add_server(CLI::App& command, ServeArgs& args) {
   command
       .add_option(
-          "--host", args.service.http.host, "Address to listen on, or unix:PATH [127.0.0.1]"
+          "--host",
+          args.service.http.host,
+          "Address to listen on, unix:PATH, or systemd [127.0.0.1]"
       )
       ->type_name("ADDRESS")
       ->group("Server");
@@ -179,8 +226,15 @@ void add_server(CLI::App& command, ServeArgs& args) {
       ->type_name("INT")
       ->group("Server");
   command
-      .add_flag("--log-requests", args.logs_requests, "Log a line per request on standard error")
+      .add_option(
+          "--stall-timeout",
+          args.service.stall_seconds,
+          "Seconds of one pass after which /health says that the model hangs; 0: never [120]"
+      )
+      ->check(between(0, kMaxSeconds))
+      ->type_name("INT")
       ->group("Server");
+  add_log(command, args);
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ class OwnedEngine : public LanguageModel {
     return model_->recommended_sampling();
   }
 
+  double busy_seconds() const override { return model_->busy_seconds(); }
+
  private:
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<LanguageModel> model_;

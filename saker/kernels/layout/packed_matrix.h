@@ -17,11 +17,18 @@
 //   column i of 8.
 //   e4m3      per group: [group / 4][16] words, then 16 scales. Byte i of a word is the code of
 //   column i of 4. A group with a NaN code has the scale NaN, also in kTileOrder.
-// Nibble or byte fields whose codes have fewer bits lie in planes: per 32 columns, field_bits()
-// lines of 16 words become `code_bits` lines. The lower halves of the fields (B bits) come first:
-// line i holds those of line 2 i and, shifted left by B / 2, those of line 2 i + 1. Then come the E
-// bits above. One line holds those of B / E lines, from the field's lowest bit: number i of them is
-// shifted left by E i.
+// Nibbles and bytes whose terms are kScale have no biases: code `zero` means 0.
+// Super-blocks of 256 columns hold the words of all their groups, then terms (see TermKind).
+// Nibbles whose codes have 2 or 3 bits lie in planes: per 32 columns, four lines of 16 words become
+// `code_bits` lines. The lower two bits of the fields come first: line i holds those of line 2 i
+// and, shifted left by 2, those of line 2 i + 1. Then come the bits above, those of four lines in
+// one: those of line i are shifted left by i.
+// Bytes whose codes have 5 or 6 bits lie in halves: per 32 columns five lines, per 16 columns three.
+// Columns 4 i and 4 i + 2 are a pair, as are 4 i + 1 and 4 i + 3: its codes lie at the same bits of
+// the lower and the upper half of a word. A half holds three codes of 5 bits, or two of 6, from its
+// lowest bit on, of consecutive pairs. Its upper bits belong to the last pairs. With 5 bits: bit 15
+// of line i is the last pair's bit i. With 6: bits 12 to 15 of line 0 and of line 1 are the lower
+// bits of pairs 6 and 7, bits 12 to 15 of line 2 the upper ones.
 //
 // kTileOrder, for bf16 and small floats only: rows lie as tile registers (cpu/amx/tile.h) and vectors
 // along a row (cpu/gemm/bf16_panels.h) load them. Columns past the end are zero.
@@ -31,46 +38,11 @@
 //   of column 32 i + j; then [16][128 / group] scales.
 //   e4m3      per chunk of 128 columns: [16][128] codes; then the scales.
 
+#include "saker/kernels/layout/packed_kinds.h"
+
 #include <cstddef>
-#include <cstdint>
 
 namespace saker::kernels {
-
-inline constexpr int kBlockRows = 16;
-inline constexpr int kStepColumns = 32;    // Columns of a row in one tile.
-inline constexpr int kChunkColumns = 128;  // Columns of a chunk of codes: four steps.
-inline constexpr int kLargestGroup = 128;
-
-enum class PackedKind : std::uint8_t {
-  kFloat32,
-  kFloat16,
-  kBFloat16,
-  kNibble,
-  kByte,
-  kE2m1,
-  kE4m3,
-};
-enum class PackedOrder : std::uint8_t { kInterleavedNr16, kTileOrder };
-
-// The orders that an instruction set's bodies multiply. All other weights are kInterleavedNr16.
-struct PackedOrders {
-  PackedOrder small_floats;  // E2M1 and E4M3.
-  PackedOrder bf16;
-
-  [[gnu::always_inline]] constexpr PackedOrder of(PackedKind kind) const {
-    if (kind == PackedKind::kBFloat16) {
-      return bf16;
-    }
-    const bool is_small = kind == PackedKind::kE2m1 || kind == PackedKind::kE4m3;
-    return is_small ? small_floats : PackedOrder::kInterleavedNr16;
-  }
-};
-
-enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
-
-[[gnu::always_inline]] constexpr std::size_t scale_bytes(ScaleKind kind) {
-  return kind == ScaleKind::kFloat32 ? 4 : 2;
-}
 
 // All its functions are inlined: a copy emitted by an AVX-512 source could replace the other sets'
 // at link time.
@@ -81,8 +53,10 @@ struct PackedMatrix {
   int rows = 0;
   int columns = 0;
   int group = 0;
-  int code_bits = 0;     // In memory; for codes only.
-  int largest_code = 0;  // Nibble and byte only.
+  int code_bits = 0;                      // In memory; for codes only.
+  int largest_code = 0;                   // Nibble and byte only.
+  TermKind terms = TermKind::kScaleBias;  // For codes only.
+  int zero = 0;  // The code that means 0 where groups have no biases; nibble and byte only.
   const std::byte* data = nullptr;
   // Set instead of `data` where bf16 blocks stay where the checkpoint has them: the first byte of
   // each block, unaligned. Then K is a multiple of 32 and N of 16.
@@ -108,19 +82,47 @@ struct PackedMatrix {
     return kind == PackedKind::kByte || kind == PackedKind::kE4m3 ? 8 : 4;
   }
 
-  [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
+  // True if fields are in planes or halves.
+  [[gnu::always_inline]] bool is_narrow() const { return has_groups() && code_bits < field_bits(); }
 
-  // Bytes of a group in memory with its scales and biases: kInterleavedNr16 only.
-  [[gnu::always_inline]] std::size_t group_bytes() const {
-    return code_bytes(code_bits) + term_bytes();
+  [[gnu::always_inline]] bool in_planes() const { return is_narrow() && field_bits() == 4; }
+
+  [[gnu::always_inline]] bool in_halves() const { return is_narrow() && field_bits() == 8; }
+
+  // False if each group is words of whole fields, then its scales and biases.
+  [[gnu::always_inline]] bool is_widened() const { return is_narrow() || in_super_blocks(); }
+
+  // True if groups lie in super-blocks, with terms that are unpacked before products read them.
+  [[gnu::always_inline]] bool in_super_blocks() const {
+    return terms == TermKind::kPairs || terms == TermKind::kScales;
   }
 
-  // Bytes of a group's scales and biases.
+  [[gnu::always_inline]] int super_groups() const { return kSuperColumns / group; }
+
+  // Bytes of a super-block's terms.
+  [[gnu::always_inline]] std::size_t super_term_bytes() const {
+    return terms == TermKind::kPairs ? 2 * 32 + 3 * 64 : 32 + 4 * 64;
+  }
+
+  [[gnu::always_inline]] std::size_t super_bytes() const {
+    return super_groups() * code_bytes(code_bits) + super_term_bytes();
+  }
+
+  // Bytes of a group in memory with its terms, or its share of a super-block: kInterleavedNr16 only.
+  [[gnu::always_inline]] std::size_t group_bytes() const {
+    return in_super_blocks() ? super_bytes() / super_groups()
+                             : code_bytes(code_bits) + term_bytes();
+  }
+
+  // Bytes of a group's codes in memory.
+  [[gnu::always_inline]] std::size_t word_bytes() const { return code_bytes(code_bits); }
+
+  // Bytes of a group's scales and biases as products read them.
   [[gnu::always_inline]] std::size_t term_bytes() const { return kBlockRows * row_term_bytes(); }
 
   // Bytes of a row's scale and bias in one group.
   [[gnu::always_inline]] std::size_t row_term_bytes() const {
-    return (has_small_floats() ? 1 : 2) * scale_bytes(scale_kind);
+    return (terms == TermKind::kScale ? 1 : 2) * scale_bytes(scale_kind);
   }
 
   [[gnu::always_inline]] std::size_t read_word_bytes() const { return code_bytes(field_bits()); }

@@ -50,7 +50,7 @@ struct GatedStage {
 
   TaskRows operator()(std::span<const mx::array> inputs) const {
     const int rows = inputs[0].shape(0);
-    const int width = gate_up.storage->matrix.rows / 2;
+    const int width = gate_up.outputs / 2;
     mx::array merged = memory_for({rows, 2 * width});
     gate_up(input_rows(inputs[0]), bias_of(inputs, has_bias, 1), merged.data<float>());
     // Long prefills are bound by memory bandwidth. If there are enough rows for all threads, the
@@ -177,16 +177,12 @@ struct Fused {
       const char* block, Stage stage, std::vector<mx::array> stage_inputs, const Projection& output
   )
       : name(block),
-        product{
-            std::move(stage), LinearTask(output.weight, output.int8_rows), output.bias.has_value()
-        },
+        product{std::move(stage), LinearTask(output), output.bias.has_value()},
         inputs(std::move(stage_inputs)) {
     add_bias(inputs, output.bias);
   }
 
-  mx::Shape shape(const Projection& output) const {
-    return {inputs[0].shape(0), output.weight.rows()};
-  }
+  mx::Shape shape(const Projection& output) const { return {inputs[0].shape(0), output.outputs()}; }
 };
 
 template <typename Stage>
@@ -221,28 +217,24 @@ ResidualNorm operation(Fused<Stage> fused, const Projection& output, const NextN
 
 // True if a task of ours reads these rows and weights.
 bool is_fusable(const mx::array& x, const Projection& first, const Projection& last) {
-  return on_cpu() && x.dtype() == mx::float32 && is_packed_for_cpu(first.weight) &&
-         is_packed_for_cpu(last.weight);
+  return on_cpu() && x.dtype() == mx::float32 && is_packed_for_cpu(first) &&
+         is_packed_for_cpu(last);
 }
 
 bool is_fusable(const NextNorm& next) {
   return next.stream.dtype() == mx::float32;
 }
 
-mx::array product(const mx::array& x, const Projection& projection) {
-  return linear(x, projection.weight, projection.bias, projection.int8_rows);
-}
-
 // The stage of each block, with its inputs.
 
 Fused<GatedStage> fused(const mx::array& x, const MlpBlock& block) {
-  check_linear_input(x, block.gate_up.weight, block.gate_up.bias);
-  const int width = block.gate_up.weight.rows() / 2;
-  check_linear_input(result_of({x.shape(0), width}), block.down.weight, block.down.bias);
+  check_linear_input(x, block.gate_up);
+  const int width = block.gate_up.outputs() / 2;
+  check_linear_input(result_of({x.shape(0), width}), block.down);
   std::vector<mx::array> inputs = {x};
   add_bias(inputs, block.gate_up.bias);
   GatedStage stage{
-      LinearTask(block.gate_up.weight, block.gate_up.int8_rows),
+      LinearTask(block.gate_up),
       block.gate_up.bias.has_value(),
       gated_function(block.activation),
   };
@@ -250,16 +242,16 @@ Fused<GatedStage> fused(const mx::array& x, const MlpBlock& block) {
 }
 
 Fused<AttentionStage> fused(const mx::array& x, const AttentionBlock& block) {
-  check_linear_input(x, block.qkv.weight, block.qkv.bias);
-  const mx::array merged = result_of({x.shape(0), block.qkv.weight.rows()});
+  check_linear_input(x, block.qkv);
+  const mx::array merged = result_of({x.shape(0), block.qkv.outputs()});
   check_merged(merged, block.heads, block.spans, block.options);
   AttentionStage stage{
-      LinearTask(block.qkv.weight, block.qkv.int8_rows),
+      LinearTask(block.qkv),
       block.qkv.bias.has_value(),
       MergedAttention(block.heads, block.spans, block.options),
   };
   const mx::array attended = result_of({x.shape(0), stage.attention.attended_width()});
-  check_linear_input(attended, block.output.weight, block.output.bias);
+  check_linear_input(attended, block.output);
   std::vector<mx::array> inputs = {x};
   add_bias(inputs, block.qkv.bias);
   const auto heads = merged_inputs(block.heads);
@@ -281,15 +273,15 @@ ResidualNorm add_and_norm(const mx::array& result, const NextNorm& next) {
 
 ResidualNorm linear_block(const mx::array& x, const Projection& output, const NextNorm& next) {
   if (!is_fusable(x, output, output) || !is_fusable(next)) {
-    return add_and_norm(product(x, output), next);
+    return add_and_norm(linear(x, output), next);
   }
-  check_linear_input(x, output.weight, output.bias);
+  check_linear_input(x, output);
   return operation(Fused<GivenRows>("SakerLinearBlock", {}, {x}, output), output, next);
 }
 
 mx::array mlp_block(const mx::array& x, const MlpBlock& block) {
   if (!is_fusable(x, block.gate_up, block.down)) {
-    return product(gated_activation(product(x, block.gate_up), block.activation), block.down);
+    return linear(gated_activation(linear(x, block.gate_up), block.activation), block.down);
   }
   return operation(fused(x, block), block.down);
 }
@@ -303,8 +295,8 @@ ResidualNorm mlp_block(const mx::array& x, const MlpBlock& block, const NextNorm
 
 mx::array attention_block(const mx::array& x, const AttentionBlock& block) {
   if (!is_fusable(x, block)) {
-    const auto merged = product(x, block.qkv);
-    return product(attend_merged(merged, block.heads, block.spans, block.options), block.output);
+    const auto merged = linear(x, block.qkv);
+    return linear(attend_merged(merged, block.heads, block.spans, block.options), block.output);
   }
   return operation(fused(x, block), block.output);
 }

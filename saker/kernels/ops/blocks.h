@@ -22,13 +22,6 @@
 
 namespace saker::kernels {
 
-// The operands of linear() beside its rows. Lives as long as the call that gets it.
-struct Projection {
-  const PackedWeight& weight;
-  const std::optional<mx::array>& bias;
-  std::span<const RowRange> int8_rows = {};
-};
-
 // What follows a block: rms_norm_residual(stream, block's result, weight, eps, scale).
 struct NextNorm {
   mx::array stream;  // [N, outputs]

@@ -32,17 +32,12 @@ struct LinearBody {
   }
 };
 
-mx::array cpu_linear(
-    const mx::array& x,
-    const PackedWeight& weight,
-    const std::optional<mx::array>& bias,
-    std::span<const RowRange> int8_rows
-) {
+mx::array cpu_linear(const mx::array& x, const Projection& projection) {
   std::vector<mx::array> inputs = {mx::astype(x, mx::float32)};
-  add_bias(inputs, bias);
-  LinearBody body{LinearTask(weight, int8_rows)};
-  const auto y =
-      cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), std::move(body));
+  add_bias(inputs, projection.bias);
+  LinearBody body{LinearTask(projection)};
+  const mx::Shape shape = {x.shape(0), projection.outputs()};
+  const auto y = cpu_operation("Linear", shape, std::move(inputs), std::move(body));
   return mx::astype(y, x.dtype());
 }
 
@@ -78,22 +73,23 @@ void unpack_row_or_nan(const PackedMatrix& matrix, std::int32_t id, float* value
 
 }  // namespace
 
-void check_linear_input(
-    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
-) {
+void check_linear_input(const mx::array& x, const Projection& projection) {
+  for (const PackedWeight& weight : projection.weights) {
+    require(
+        x.ndim() == 2 && x.shape(1) == weight.columns(),
+        ErrorCode::kInternal,
+        "[linear] got x [{}], expected [M, {}]",
+        fmt::join(x.shape(), ", "),
+        weight.columns()
+    );
+  }
+  const std::optional<mx::array>& bias = projection.bias;
   require(
-      x.ndim() == 2 && x.shape(1) == weight.columns(),
-      ErrorCode::kInternal,
-      "[linear] got x [{}], expected [M, {}]",
-      fmt::join(x.shape(), ", "),
-      weight.columns()
-  );
-  require(
-      !bias || (bias->ndim() == 1 && bias->shape(0) == weight.rows()),
+      !bias || (bias->ndim() == 1 && bias->shape(0) == projection.outputs()),
       ErrorCode::kCorruptData,
       "[linear] got bias [{}], expected [{}]",
       fmt::join(bias ? bias->shape() : mx::Shape{}, ", "),
-      weight.rows()
+      projection.outputs()
   );
 }
 
@@ -103,9 +99,27 @@ mx::array linear(
     const std::optional<mx::array>& bias,
     std::span<const RowRange> int8_rows
 ) {
-  check_linear_input(x, weight, bias);
-  return weight.storage().arrays ? gpu_linear(x, weight, bias)
-                                 : cpu_linear(x, weight, bias, int8_rows);
+  return linear(x, Projection{{&weight, 1}, bias, int8_rows});
+}
+
+mx::array linear(const mx::array& x, const Projection& projection) {
+  check_linear_input(x, projection);
+  if (is_packed_for_cpu(projection)) {
+    return cpu_linear(x, projection);
+  }
+  if (projection.weights.size() == 1) {
+    return gpu_linear(x, projection.weights.front(), projection.bias);
+  }
+  std::vector<mx::array> results;
+  int first = 0;
+  for (const PackedWeight& weight : projection.weights) {
+    const int end = first + weight.rows();
+    const auto bias =
+        projection.bias ? std::optional(mx::slice(*projection.bias, {first}, {end})) : std::nullopt;
+    results.push_back(gpu_linear(x, weight, bias));
+    first = end;
+  }
+  return mx::concatenate(results, 1);
 }
 
 bool multiplies_int8() {
@@ -115,7 +129,7 @@ bool multiplies_int8() {
 mx::array linear_reference(
     const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
 ) {
-  check_linear_input(x, weight, bias);
+  check_linear_input(x, Projection{{&weight, 1}, bias});
   auto y = mx::matmul(mx::astype(x, mx::float32), mx::transpose(weight.dequantized()));
   if (bias) {
     y = mx::add(y, mx::astype(*bias, mx::float32));

@@ -40,6 +40,20 @@ mx::array linear(
     std::span<const RowRange> int8_rows = {}
 );
 
+// Weights of one input: their rows become columns of one result, side by side. Lives as long as the
+// call that gets it.
+struct Projection {
+  std::span<const PackedWeight> weights;  // At least one, in any formats, all with the same K.
+  const std::optional<mx::array>& bias;   // [outputs()]
+  std::span<const RowRange> int8_rows = {};
+
+  int outputs() const;
+};
+
+// As linear() by each weight, the results side by side: x [M, K] -> [M, outputs()]. On CPU it is one
+// task, whatever the formats.
+mx::array linear(const mx::array& x, const Projection& projection);
+
 // True if the device in use has int8 products.
 bool multiplies_int8();
 

@@ -22,18 +22,25 @@ struct TaskRows {
   RowProducer make = nullptr;
 };
 
-// The task of a GEMM: `int8_rows` run on `int8_bodies`, all other rows on `bodies`.
+// The task of a projection's GEMMs: `int8_rows` run on `int8_bodies` where a weight has such
+// products, all other rows on `bodies`.
 struct LinearTask {
-  std::shared_ptr<const PackedWeight::Storage> storage;
+  struct Part {
+    std::shared_ptr<const PackedWeight::Storage> storage;
+    bool has_int8 = false;
+  };
+
+  std::vector<Part> parts;
+  int outputs = 0;  // Columns of the result, of all parts.
   const LinearBodies* bodies = nullptr;
-  const LinearBodies* int8_bodies = nullptr;  // Null: `int8_rows` is empty.
+  const LinearBodies* int8_bodies = nullptr;
   std::vector<RowRange> int8_rows;
 
-  // On the bodies in use. REQUIRES: the weight is packed for the CPU. Throws kInternal if it is
+  // On the bodies in use. REQUIRES: the weights are packed for the CPU. Throws kInternal if one is
   // packed for another instruction set.
-  LinearTask(const PackedWeight& weight, std::span<const RowRange> rows_in_int8);
+  explicit LinearTask(const Projection& projection);
 
-  // x [N, K] times weight^T, plus `bias` [outputs] unless null -> out [N, outputs].
+  // x [N, K] times weights^T, plus `bias` [outputs] unless null -> out [N, outputs].
   void operator()(const InputRows& x, const float* bias, float* out) const;
   void operator()(const TaskRows& x, const float* bias, float* out) const;
 };
@@ -41,13 +48,11 @@ struct LinearTask {
 // A float32 array [N, K] as a GEMM reads it. REQUIRES: it has memory.
 InputRows input_rows(const mx::array& x);
 
-// Throws kInternal unless x is [M, K], kCorruptData unless the bias is [N].
-void check_linear_input(
-    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
-);
+// Throws kInternal unless x is [M, K], kCorruptData unless the bias is [outputs].
+void check_linear_input(const mx::array& x, const Projection& projection);
 
-// True if the weight is packed for our bodies, which run on CPU only.
-bool is_packed_for_cpu(const PackedWeight& weight);
+// True if all weights are packed for our bodies, which run on CPU only.
+bool is_packed_for_cpu(const Projection& projection);
 
 // Appends a bias as a GEMM's task reads it: float32, with dense elements.
 void add_bias(std::vector<mx::array>& inputs, const std::optional<mx::array>& bias);

@@ -8,38 +8,74 @@
 namespace saker::kernels {
 namespace {
 
-template <typename Planes>
-void narrow_run(const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*planes)[kBlockRows]) {
-  constexpr std::uint32_t kLow = Planes::mask(0, Planes::kLow);
-  constexpr std::uint32_t kHigh = Planes::mask(0, Planes::kHigh);
-  std::memset(planes, 0, Planes::kCode * sizeof(*planes));
-  for (int line = 0; line < Planes::kField; ++line) {
+template <int code>
+void narrow_run(
+    Planes<code>, const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*planes)[kBlockRows]
+) {
+  using Kind = Planes<code>;
+  constexpr std::uint32_t kLow = Kind::mask(0, Kind::kLow);
+  constexpr std::uint32_t kHigh = Kind::mask(0, Kind::kHigh);
+  for (int line = 0; line < Kind::kWideLines; ++line) {
     for (int lane = 0; lane < kBlockRows; ++lane) {
       const std::uint32_t word = lines[line][lane];
-      planes[Planes::low_line(line)][lane] |= (word & kLow) << Planes::low_shift(line);
-      if constexpr (Planes::kHigh > 0) {
-        planes[Planes::high_line(line)][lane] |= (word >> Planes::kLow & kHigh)
-                                                 << Planes::high_shift(line);
+      planes[Kind::low_line(line)][lane] |= (word & kLow) << Kind::low_shift(line);
+      if constexpr (Kind::kHigh > 0) {
+        planes[Kind::high_line(line)][lane] |= (word >> Kind::kLow & kHigh)
+                                               << Kind::high_shift(line);
       }
     }
   }
 }
 
-template <typename Planes>
-std::uint32_t code_of_run(const std::byte* planes, int k, int lane) {
-  constexpr int kCodes = 32 / Planes::kField;
-  const int line = k / kCodes;
-  const int field = k % kCodes * Planes::kField;
-  const auto bits = [&](int plane, int first, int count) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, planes + sizeof(word) * (plane * kBlockRows + lane), sizeof(word));
-    return word >> (field + first) & ((1U << count) - 1U);
-  };
-  std::uint32_t code = bits(Planes::low_line(line), Planes::low_shift(line), Planes::kLow);
-  if constexpr (Planes::kHigh > 0) {
-    code |= bits(Planes::high_line(line), Planes::high_shift(line), Planes::kHigh) << Planes::kLow;
+template <int code>
+void narrow_run(
+    Halves<code>, const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*halves)[kBlockRows]
+) {
+  using Kind = Halves<code>;
+  for (int pair = 0; pair < Kind::kPairs; ++pair) {
+    for (int index = 0; index < Kind::pieces(pair); ++index) {
+      const auto piece = Kind::piece(pair, index);
+      const std::uint32_t mask = Kind::mask(0, piece.bits);
+      for (int lane = 0; lane < kBlockRows; ++lane) {
+        const std::uint32_t codes = lines[pair / 2][lane] >> (pair % 2 * 8 + piece.bit);
+        halves[piece.line][lane] |= (codes & mask) << piece.shift;
+      }
+    }
   }
-  return code;
+}
+
+// Bits [first, first + count) of a lane of a line.
+std::uint32_t bits_of(const std::byte* lines, int line, int lane, int first, int count) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, lines + sizeof(word) * (line * kBlockRows + lane), sizeof(word));
+  return word >> first & ((1U << count) - 1U);
+}
+
+template <int code>
+std::uint32_t code_of_run(Planes<code>, const std::byte* planes, int k, int lane) {
+  using Kind = Planes<code>;
+  const int line = k / 8;
+  const int field = k % 8 * Kind::kField;
+  const int low_at = field + Kind::low_shift(line);
+  std::uint32_t value = bits_of(planes, Kind::low_line(line), lane, low_at, Kind::kLow);
+  if constexpr (Kind::kHigh > 0) {
+    const int high_at = field + Kind::high_shift(line);
+    value |= bits_of(planes, Kind::high_line(line), lane, high_at, Kind::kHigh) << Kind::kLow;
+  }
+  return value;
+}
+
+template <int code>
+std::uint32_t code_of_run(Halves<code>, const std::byte* halves, int k, int lane) {
+  using Kind = Halves<code>;
+  const int pair = Kind::pair_of(k);
+  std::uint32_t value = 0;
+  for (int index = 0; index < Kind::pieces(pair); ++index) {
+    const auto piece = Kind::piece(pair, index);
+    const int at = 16 * Kind::half_of(k) + piece.shift;
+    value |= bits_of(halves, piece.line, lane, at, piece.bits) << piece.bit;
+  }
+  return value;
 }
 
 }  // namespace
@@ -49,20 +85,21 @@ void narrow_lines(
 ) {
   with_planes(code_bits, [&](auto planes) {
     using Kind = decltype(planes);
-    for (int line = 0; line < count; line += Kind::kField) {
-      std::uint32_t run[Kind::kCode][kBlockRows];
-      narrow_run<Kind>(lines + line, run);
+    for (int line = 0; line < count; line += Kind::kWideLines) {
+      std::uint32_t run[Kind::kLines][kBlockRows] = {};
+      narrow_run(planes, lines + line, run);
       std::memcpy(to, run, sizeof(run));
       to += sizeof(run);
     }
   });
 }
 
-std::uint32_t code_in_planes(const std::byte* planes, int code_bits, int k, int lane) {
-  return with_planes(code_bits, [&](auto kind) {
-    using Kind = decltype(kind);
-    const int run_bytes = Kind::kCode * kBlockRows * 4;
-    return code_of_run<Kind>(planes + k / kRunColumns * run_bytes, k % kRunColumns, lane);
+std::uint32_t narrow_code(const std::byte* lines, int code_bits, int k, int lane) {
+  return with_planes(code_bits, [&](auto planes) {
+    using Kind = decltype(planes);
+    const int run_bytes = Kind::kLines * kBlockRows * 4;
+    const std::byte* run = lines + k / Kind::kColumns * run_bytes;
+    return code_of_run(planes, run, k % Kind::kColumns, lane);
   });
 }
 

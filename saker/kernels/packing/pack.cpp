@@ -2,6 +2,8 @@
 #include "saker/kernels/packing/pack.h"
 
 #include "saker/kernels/cpu/runtime/thread_pool.h"
+#include "saker/kernels/layout/block_format.h"
+#include "saker/kernels/packing/blocks.h"
 #include "saker/kernels/packing/codes.h"
 #include "saker/kernels/packing/narrow.h"
 #include "saker/kernels/packing/tiles.h"
@@ -99,17 +101,20 @@ void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* t
   }
 }
 
-// Packs a group's words. For planes it first builds words as wide as they are read.
-void pack_group(const RowPlaces& words, const PackedMatrix& matrix, std::byte* to) {
+// Packs lines of words. For planes and halves it first builds words as wide as they are read.
+void pack_words(const RowPlaces& words, int count, const PackedMatrix& matrix, std::byte* to) {
   constexpr std::size_t kLineBytes = kBlockRows * sizeof(std::uint32_t);
-  const int count = matrix.group * matrix.field_bits() / 32;
-  if (!matrix.in_planes()) {
+  if (!matrix.is_narrow()) {
     transpose<std::uint32_t>(words, count, to, kLineBytes);
     return;
   }
-  std::uint32_t wide[kLargestGroup / 4][kBlockRows];
+  std::uint32_t wide[kChunk / 4][kBlockRows];
   transpose<std::uint32_t>(words, count, reinterpret_cast<std::byte*>(wide), kLineBytes);
   narrow_lines(wide, count, matrix.code_bits, to);
+}
+
+void pack_group(const RowPlaces& words, const PackedMatrix& matrix, std::byte* to) {
+  pack_words(words, matrix.group * matrix.field_bits() / 32, matrix, to);
 }
 
 void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std::byte* block) {
@@ -153,12 +158,36 @@ void pack_small_codes(
   }
 }
 
+// Packs blocks of a file.
+void pack_blocks(
+    const RowPlaces& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
+) {
+  const BlockKind kind = block_kind(format.kind);
+  const BlockFormat block = block_format(kind);
+  WideRows wide;
+  RowPlaces blocks = rows;
+  for (int k = 0; k < matrix.columns; k += block.columns) {
+    for (int lane = 0; lane < kBlockRows; ++lane) {
+      read_block_codes(kind, blocks.at[lane], wide.words[lane]);
+    }
+    const int words = block.columns * matrix.field_bits() / 32;
+    pack_words(wide.places(), words, matrix, to);
+    to += matrix.word_bytes() * static_cast<std::size_t>(block.columns / matrix.group);
+    pack_block_terms(kind, blocks, to);
+    to += matrix.in_super_blocks() ? matrix.super_term_bytes() : matrix.term_bytes();
+    blocks = blocks.moved(static_cast<std::size_t>(block.bytes));
+  }
+}
+
 void pack_block(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* block
 ) {
   if (matrix.order == PackedOrder::kTileOrder) {
     pack_tiled_block(rows, matrix, format, block);
     return;
+  }
+  if (is_block(format.kind)) {
+    return pack_blocks(rows.weight, matrix, format, block);
   }
   switch (format.kind) {
     case WeightKind::kFloat32:
@@ -175,6 +204,9 @@ void pack_block(
 }
 
 PackedKind packed_kind(const WeightFormat& format) {
+  if (is_block(format.kind)) {
+    return format.bits <= 4 ? PackedKind::kNibble : PackedKind::kByte;
+  }
   switch (format.kind) {
     case WeightKind::kFloat32:
       return PackedKind::kFloat32;
@@ -189,6 +221,18 @@ PackedKind packed_kind(const WeightFormat& format) {
       return PackedKind::kE4m3;
     default:
       return PackedKind::kBFloat16;
+  }
+}
+
+// The terms of blocks of a file.
+void set_block_terms(BlockKind kind, PackedMatrix& matrix) {
+  const BlockFormat block = block_format(kind);
+  matrix.zero = block.zero;
+  if (!block.is_super()) {
+    matrix.terms = block.zero == 0 ? TermKind::kScaleBias : TermKind::kScale;
+    matrix.scale_kind = ScaleKind::kFloat16;
+  } else {
+    matrix.terms = block.zero == 0 ? TermKind::kPairs : TermKind::kScales;
   }
 }
 
@@ -210,6 +254,10 @@ PackedMatrix packed_layout(
       matrix.order == PackedOrder::kInterleavedNr16 ? format.bits : matrix.field_bits();
   if (matrix.has_small_floats()) {
     matrix.scale_kind = ScaleKind::kBFloat16;
+    matrix.terms = TermKind::kScale;
+  } else if (is_block(format.kind)) {
+    matrix.largest_code = (1 << format.bits) - 1;
+    set_block_terms(block_kind(format.kind), matrix);
   } else {
     matrix.largest_code = (1 << format.bits) - 1;
     matrix.scale_kind = scales == DType::kBFloat16  ? ScaleKind::kBFloat16

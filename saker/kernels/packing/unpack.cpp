@@ -30,8 +30,8 @@ float value_of(const PackedMatrix& matrix, std::uint32_t code) {
 
 // The code of column k of a group.
 std::uint32_t code_at(const PackedMatrix& matrix, const std::byte* group, int k, int lane) {
-  if (matrix.in_planes()) {
-    return code_in_planes(group, matrix.code_bits, k, lane);
+  if (matrix.is_narrow()) {
+    return narrow_code(group, matrix.code_bits, k, lane);
   }
   const int field = matrix.field_bits();
   const int codes = 32 / field;
@@ -39,15 +39,83 @@ std::uint32_t code_at(const PackedMatrix& matrix, const std::byte* group, int k,
   return word >> (k % codes * field) & ((1U << field) - 1U);
 }
 
-void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
-  for (int g = 0; g < matrix.groups(); ++g) {
-    const std::byte* scales = block + matrix.group_bytes() - matrix.term_bytes();
-    const float scale = scale_at(matrix.scale_kind, scales, lane);
-    const float bias =
-        matrix.has_small_floats() ? 0.0F : scale_at(matrix.scale_kind, scales, kBlockRows + lane);
-    for (int i = 0; i < matrix.group; ++i) {
-      *values++ = scale * value_of(matrix, code_at(matrix, block, i, lane)) + bias;
+// A row's terms in one group.
+struct RowTerms {
+  float scale;
+  float bias;
+};
+
+std::uint32_t word_at(const std::byte* lines, int line, int lane) {
+  return load_unaligned<std::uint32_t>(lines + 4 * (line * kBlockRows + lane));
+}
+
+// Number `index` of a row's eight scales and eight minima.
+float six_bits_at(const std::byte* lines, int index, int lane) {
+  if (index < 15) {
+    return static_cast<float>(word_at(lines, index / 5, lane) >> (6 * (index % 5)) & 63U);
+  }
+  const auto two = [&](int line) { return word_at(lines, line, lane) >> 30 << (2 * line); };
+  return static_cast<float>(two(0) | two(1) | two(2));
+}
+
+// Group `index` of the super-block whose terms are given.
+RowTerms super_terms(const PackedMatrix& matrix, const std::byte* terms, int index, int lane) {
+  const float d = scale_at(ScaleKind::kFloat16, terms, lane);
+  if (matrix.terms == TermKind::kPairs) {
+    const float dmin = scale_at(ScaleKind::kFloat16, terms, kBlockRows + lane);
+    const std::byte* lines = terms + 64;
+    return {d * six_bits_at(lines, index, lane), -(dmin * six_bits_at(lines, 8 + index, lane))};
+  }
+  const std::uint32_t byte = word_at(terms + 32, index / 4, lane) >> (8 * (index % 4)) & 0xffU;
+  return {d * (static_cast<float>(byte) - 128.0F), 0.0F};
+}
+
+RowTerms group_terms(const PackedMatrix& matrix, const std::byte* terms, int lane) {
+  const float scale = scale_at(matrix.scale_kind, terms, lane);
+  const bool has_bias = matrix.terms == TermKind::kScaleBias;
+  return {scale, has_bias ? scale_at(matrix.scale_kind, terms, kBlockRows + lane) : 0.0F};
+}
+
+// Unpacks columns [first, first + matrix.group) of the codes at `codes`.
+float* unpack_group(
+    const PackedMatrix& matrix,
+    const std::byte* codes,
+    int first,
+    int lane,
+    const RowTerms& terms,
+    float* values
+) {
+  for (int k = first; k < first + matrix.group; ++k) {
+    const std::uint32_t code = code_at(matrix, codes, k, lane);
+    if (matrix.zero != 0) {
+      const int off = static_cast<int>(code) - matrix.zero;
+      *values++ = terms.scale * static_cast<float>(off);
+    } else {
+      *values++ = terms.scale * value_of(matrix, code) + terms.bias;
     }
+  }
+  return values;
+}
+
+void unpack_super_blocks(
+    const PackedMatrix& matrix, const std::byte* block, int lane, float* values
+) {
+  for (int k = 0; k < matrix.columns; k += kSuperColumns, block += matrix.super_bytes()) {
+    const std::byte* terms = block + matrix.super_bytes() - matrix.super_term_bytes();
+    for (int g = 0; g < matrix.super_groups(); ++g) {
+      const RowTerms of = super_terms(matrix, terms, g, lane);
+      values = unpack_group(matrix, block, g * matrix.group, lane, of, values);
+    }
+  }
+}
+
+void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
+  if (matrix.in_super_blocks()) {
+    return unpack_super_blocks(matrix, block, lane, values);
+  }
+  for (int g = 0; g < matrix.groups(); ++g) {
+    const RowTerms terms = group_terms(matrix, block + matrix.word_bytes(), lane);
+    values = unpack_group(matrix, block, 0, lane, terms, values);
     block += matrix.group_bytes();
   }
 }

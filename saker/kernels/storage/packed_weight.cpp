@@ -6,6 +6,7 @@
 #include "saker/kernels/cpu/dispatch/linear_bodies.h"
 #include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/packing/pack.h"
 #include "saker/kernels/packing/weight_bytes.h"
 #include "saker/kernels/storage/packed_storage.h"
@@ -21,8 +22,9 @@ namespace {
 // Keeps every index of a weight, in bytes of any layout, far from overflow.
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 28;
 
+// True for codes in MLX's layout.
 bool is_quantized(WeightKind kind) {
-  return kind >= WeightKind::kAffine;
+  return kind >= WeightKind::kAffine && !is_block(kind);
 }
 
 std::string describe(const Tensor& tensor) {
@@ -32,6 +34,9 @@ std::string describe(const Tensor& tensor) {
 bool is_known(const WeightFormat& format) {
   const int bits = format.bits;
   const int group = format.group_size;
+  if (is_block(format.kind)) {
+    return on_cpu() && format == weight_format(block_kind(format.kind));
+  }
   switch (format.kind) {
     case WeightKind::kAffine:
       return (bits == 2 || bits == 3 || bits == 4 || bits == 5 || bits == 6 || bits == 8) &&
@@ -47,8 +52,9 @@ bool is_known(const WeightFormat& format) {
   }
 }
 
-DType float_dtype(WeightKind kind) {
-  return kind == WeightKind::kFloat32   ? DType::kFloat32
+DType value_dtype(WeightKind kind) {
+  return is_block(kind)                 ? DType::kUInt8
+         : kind == WeightKind::kFloat32 ? DType::kFloat32
          : kind == WeightKind::kFloat16 ? DType::kFloat16
                                         : DType::kBFloat16;
 }
@@ -106,11 +112,26 @@ void check_scales(
   );
 }
 
+// Columns of a row of blocks.
+std::int64_t block_columns(const WeightTensors& part, const WeightFormat& format) {
+  const BlockFormat block = block_format(block_kind(format.kind));
+  const std::int64_t bytes = part.weight.shape[1];
+  require(
+      bytes % block.bytes == 0,
+      ErrorCode::kCorruptData,
+      "[{}] got {} bytes a row, expected whole blocks of {}",
+      part.name,
+      bytes,
+      block.bytes
+  );
+  return bytes / block.bytes * block.columns;
+}
+
 // Checks one part and returns its K.
 std::int64_t checked_columns(const WeightTensors& part, const WeightFormat& format) {
   const Tensor& weight = part.weight;
   const bool quantized = is_quantized(format.kind);
-  const DType dtype = quantized ? DType::kUInt32 : float_dtype(format.kind);
+  const DType dtype = quantized ? DType::kUInt32 : value_dtype(format.kind);
   require(
       weight.dtype == dtype && weight.shape.size() == 2 && weight.shape[0] > 0 &&
           weight.shape[1] > 0 && weight.shape[0] <= kMaxExtent && weight.shape[1] <= kMaxExtent,
@@ -129,7 +150,7 @@ std::int64_t checked_columns(const WeightTensors& part, const WeightFormat& form
         part.name,
         describe(weight)
     );
-    return weight.shape[1];
+    return is_block(format.kind) ? block_columns(part, format) : weight.shape[1];
   }
   const std::int64_t columns = weight.shape[1] * 32 / format.bits;
   require(

@@ -5,7 +5,9 @@
 #include "saker/base/json/json.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/gguf/gguf_coded_block.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
@@ -20,6 +22,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -40,10 +43,16 @@ using importers::LazyTensor;
 // Values that are checked together.
 constexpr std::size_t kBlock = 1 << 12;
 
+// The form of matrices with codes: MLX's affine layout or the file's blocks.
+enum class CodeForm : std::uint8_t { kAffine, kBlocks };
+
 class Model {
  public:
-  explicit Model(JoinedParts joined, Values values = Values::kThere)
+  explicit Model(
+      JoinedParts joined, Values values = Values::kThere, CodeForm form = CodeForm::kAffine
+  )
       : values_(values),
+        form_(form),
         parts_(std::move(joined.parts)),
         header_(std::move(joined.header)),
         family_(family_of(header_)),
@@ -75,6 +84,11 @@ class Model {
     }
     add_notes(model);
     return model;
+  }
+
+  BlockModel build_blocks() {
+    ImportedModel model = build();
+    return {.model = std::move(model), .formats = std::move(block_formats_)};
   }
 
  private:
@@ -129,17 +143,38 @@ class Model {
         entry.shape.front(),
         role.rotated_heads
     );
-    const auto layout = affine_layout(entry.type);
-    const bool keeps_codes =
-        layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
-        (values_ == Values::kToCome || fits_affine(entry.type, data(entry), count_of(entry)));
-    LazyTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
+    const auto kind = block_kind(entry.type);
+    const bool is_matrix = role.name.ends_with(".weight") && entry.shape.size() >= 2;
+    if (form_ == CodeForm::kBlocks && kind && is_matrix) {
+      return with_blocks(entry, role, *kind);
+    }
+    LazyTensor tensor = is_matrix ? matrix(entry, role) : plain(entry, role);
+    tensor.release = release_of(entry);
+    return tensor;
+  }
+
+  // In MLX's format for the type if it has one that holds all weights.
+  LazyTensor matrix(const TensorEntry& entry, const TensorRole& role) {
+    const auto holds = [&](auto fits) {
+      return values_ == Values::kToCome || fits(entry.type, data(entry), count_of(entry));
+    };
+    if (const auto layout = affine_layout(entry.type); layout && holds(fits_affine)) {
+      return with_codes(entry, role, *layout);
+    }
+    if (const auto format = small_float_format(entry.type); format && holds(fits_small_floats)) {
+      return with_small_floats(entry, role, *format);
+    }
+    return plain(entry, role);
+  }
+
+  // Frees the tensor's pages of the file; empty for files in memory.
+  std::function<void()> release_of(const TensorEntry& entry) const {
     if (const auto& mapped = part(entry).mapped) {
-      tensor.release = [mapped, begin = entry.begin, length = entry.end - entry.begin] {
+      return [mapped, begin = entry.begin, length = entry.end - entry.begin] {
         mapped->release(begin, length);
       };
     }
-    return tensor;
+    return {};
   }
 
   static std::size_t count_of(const TensorEntry& entry) {
@@ -234,6 +269,68 @@ class Model {
     return tensor;
   }
 
+  LazyTensor with_small_floats(
+      const TensorEntry& entry, const TensorRole& role, const kernels::WeightFormat& format
+  ) {
+    const std::string path = role.name.substr(0, role.name.rfind('.'));
+    formats_.emplace(path, format);
+    auto codes = entry.shape;
+    auto scales = entry.shape;
+    codes.back() /= 8;
+    scales.back() /= format.group_size;
+    LazyTensor tensor;
+    tensor.outputs = {
+        {path + ".weight", DType::kUInt32, codes},
+        {path + ".scales", DType::kUInt8, scales},
+    };
+    tensor.rows = rows_of(entry, role);
+    const std::size_t row_codes = tensor.row_bytes(0);
+    const std::size_t row_scales = tensor.row_bytes(1);
+    tensor.make = [from = rows(entry, role, tensor.rows), row_codes, row_scales](
+                      std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                  ) {
+      std::vector<std::byte> unwanted(std::max(row_codes, row_scales));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        std::byte* own_codes = to[0] != nullptr ? to[0] + at * row_codes : unwanted.data();
+        std::byte* own_scales = to[1] != nullptr ? to[1] + at * row_scales : unwanted.data();
+        to_small_floats(from.type, from.at(first + i), from.count, own_codes, own_scales);
+      }
+    };
+    return tensor;
+  }
+
+  // Blocks: a view of the file, unless its rows come in another order or become other blocks.
+  LazyTensor with_blocks(
+      const TensorEntry& entry, const TensorRole& role, kernels::BlockKind kind
+  ) {
+    block_formats_.emplace(role.name.substr(0, role.name.rfind('.')), kernels::weight_format(kind));
+    auto shape = entry.shape;
+    shape.back() = kernels::stored_elements(kernels::weight_format(kind), shape.back());
+    LazyTensor tensor;
+    tensor.rows = rows_of(entry, role);
+    tensor.outputs = {{role.name, DType::kUInt8, shape}};
+    tensor.release = release_of(entry);
+    const Rows from = rows(entry, role, tensor.rows);
+    if (role.rotated_heads == 0 && !is_coded(entry.type)) {
+      tensor.same = Tensor{
+          .dtype = DType::kUInt8,
+          .shape = shape,
+          .data = std::shared_ptr<const std::byte>(from.mapped, from.data),
+          .release = tensor.release,
+      };
+    }
+    tensor.make = [from, row_bytes = tensor.row_bytes(0)](
+                      std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                  ) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t at = static_cast<std::size_t>(i) * row_bytes;
+        to_blocks(from.type, from.at(first + i), from.count, to[0] + at);
+      }
+    };
+    return tensor;
+  }
+
   LazyTensor plain(const TensorEntry& entry, const TensorRole& role) {
     const float offset = role.plus_one ? -1.0F : 0.0F;
     LazyTensor tensor;
@@ -309,12 +406,14 @@ class Model {
   }
 
   const Values values_;
+  const CodeForm form_;
   std::vector<Part> parts_;
   Header header_;
   const Family& family_;
   DType dtype_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
-  std::map<std::string_view, std::size_t> dequantized_;   // Tensors by type.
+  std::map<std::string, kernels::WeightFormat> block_formats_;
+  std::map<std::string_view, std::size_t> dequantized_;  // Tensors by type.
   bool has_wide_scales_ = false;
 };
 
@@ -324,17 +423,35 @@ ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
   return Model(open_parts(path), values).build();
 }
 
+BlockModel open_gguf_blocks(const std::filesystem::path& path, Values values) {
+  return Model(open_parts(path), values, CodeForm::kBlocks).build_blocks();
+}
+
 ImportedModel open_gguf_texts(const std::filesystem::path& path) {
   return Model(open_parts(path)).texts();
 }
 
-ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+namespace {
+
+JoinedParts parts_of(std::span<const std::span<const std::byte>> files, std::string_view what) {
   std::vector<Part> parts;
   parts.reserve(files.size());
   for (const auto file : files) {
     parts.push_back({.what = std::string(what), .bytes = file, .mapped = nullptr});
   }
-  return Model(join_parts(std::move(parts))).build();
+  return join_parts(std::move(parts));
+}
+
+}  // namespace
+
+ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+  return Model(parts_of(files, what)).build();
+}
+
+BlockModel read_gguf_blocks(
+    std::span<const std::span<const std::byte>> files, std::string_view what
+) {
+  return Model(parts_of(files, what), Values::kThere, CodeForm::kBlocks).build_blocks();
 }
 
 }  // namespace saker::load::gguf

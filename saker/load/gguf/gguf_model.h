@@ -6,12 +6,15 @@
 // the model's dtype if that holds all of their numbers. The dtype is float16 with codes, else the
 // embedding's.
 
+#include "saker/kernels/layout/weight_format.h"
 #include "saker/load/importers/lazy_tensor.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace saker::load::gguf {
@@ -25,6 +28,20 @@ enum class Values : std::uint8_t { kThere, kToCome };
 // tokenizer_files do, and kCorruptData for tensors that don't fit the metadata.
 importers::ImportedModel open_gguf(
     const std::filesystem::path& path, Values values = Values::kThere
+);
+
+// A model whose matrices with codes are the file's own blocks, which the CPU's kernels multiply.
+struct BlockModel {
+  importers::ImportedModel model;
+  // The formats of these matrices by path (kernels/layout/block_format.h). Configurations can't
+  // describe them.
+  std::map<std::string, kernels::WeightFormat> formats;
+};
+
+// As open_gguf and read_gguf, without converting blocks.
+BlockModel open_gguf_blocks(const std::filesystem::path& path, Values values = Values::kThere);
+BlockModel read_gguf_blocks(
+    std::span<const std::span<const std::byte>> files, std::string_view what
 );
 
 // The model without tensors: configuration (without quantization), texts and their notes. Reads

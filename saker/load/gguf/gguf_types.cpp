@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/gguf/gguf_types.h"
 
+#include "saker/load/gguf/gguf_coded_block.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,18 +20,20 @@
 namespace saker::load::gguf {
 namespace {
 
-constexpr std::array<TypeFacts, 11> kTypes = {{
-    {TensorType::kFloat32, "F32", 1, 4},
-    {TensorType::kFloat16, "F16", 1, 2},
-    {TensorType::kBFloat16, "BF16", 1, 2},
-    {TensorType::kQ40, "Q4_0", 32, 18},
-    {TensorType::kQ41, "Q4_1", 32, 20},
-    {TensorType::kQ50, "Q5_0", 32, 22},
-    {TensorType::kQ51, "Q5_1", 32, 24},
-    {TensorType::kQ80, "Q8_0", 32, 34},
-    {TensorType::kQ4K, "Q4_K", 256, 144},
-    {TensorType::kQ5K, "Q5_K", 256, 176},
-    {TensorType::kQ6K, "Q6_K", 256, 210},
+constexpr std::array<TypeFacts, 26> kTypes = {{
+    {TensorType::kFloat32, "F32", 1, 4},      {TensorType::kFloat16, "F16", 1, 2},
+    {TensorType::kBFloat16, "BF16", 1, 2},    {TensorType::kQ40, "Q4_0", 32, 18},
+    {TensorType::kQ41, "Q4_1", 32, 20},       {TensorType::kQ50, "Q5_0", 32, 22},
+    {TensorType::kQ51, "Q5_1", 32, 24},       {TensorType::kQ80, "Q8_0", 32, 34},
+    {TensorType::kQ4K, "Q4_K", 256, 144},     {TensorType::kQ5K, "Q5_K", 256, 176},
+    {TensorType::kQ6K, "Q6_K", 256, 210},     {TensorType::kQ2K, "Q2_K", 256, 84},
+    {TensorType::kQ3K, "Q3_K", 256, 110},     {TensorType::kIq4Nl, "IQ4_NL", 32, 18},
+    {TensorType::kIq4Xs, "IQ4_XS", 256, 136}, {TensorType::kIq3Xxs, "IQ3_XXS", 256, 98},
+    {TensorType::kIq3S, "IQ3_S", 256, 110},   {TensorType::kIq2Xxs, "IQ2_XXS", 256, 66},
+    {TensorType::kIq2Xs, "IQ2_XS", 256, 74},  {TensorType::kIq2S, "IQ2_S", 256, 82},
+    {TensorType::kIq1S, "IQ1_S", 256, 50},    {TensorType::kIq1M, "IQ1_M", 256, 56},
+    {TensorType::kTq10, "TQ1_0", 256, 54},    {TensorType::kTq20, "TQ2_0", 256, 66},
+    {TensorType::kMxfp4, "MXFP4", 32, 17},    {TensorType::kNvfp4, "NVFP4", 64, 36},
 }};
 
 // All types, also those that we don't read; empty: the number is not in use.
@@ -136,15 +140,39 @@ void read_k(TensorType type, const std::byte* block, std::size_t index, Group& g
   }
 }
 
+// What is added to signed codes of a type so that they begin at 0.
+int code_offset(TensorType type) {
+  return type == TensorType::kIq1S                                ? 9
+         : type == TensorType::kTq10 || type == TensorType::kTq20 ? 8
+                                                                  : 128;
+}
+
+// Group `index` of a block whose sixteens have equal scales in pairs.
+void read_coded_group(TensorType type, const CodedBlock& block, std::size_t index, Group& group) {
+  const int offset = code_offset(type);
+  group.scale = block.scales[2 * index];
+  group.bias = group.scale * static_cast<float>(-offset);
+  for (std::size_t i = 0; i < kGroup; ++i) {
+    group.codes[i] = static_cast<std::uint8_t>(block.codes[kGroup * index + i] + offset);
+  }
+}
+
 // Calls body(group, number) for each 32 weights. REQUIRES: the type has an affine layout.
 template <typename Body>
 void for_groups(TensorType type, const std::byte* from, std::size_t count, Body&& body) {
   const TypeFacts& facts = facts_of(type);
   const std::size_t per_block = static_cast<std::size_t>(facts.block) / kGroup;
+  const bool coded = is_coded(type);
+  CodedBlock coded_block;
   Group group;
   for (std::size_t number = 0; number < count / kGroup; ++number) {
     const std::byte* block = from + number / per_block * facts.block_bytes;
-    if (per_block == 1) {
+    if (coded) {
+      if (number % per_block == 0) {
+        read_coded_block(type, block, coded_block);
+      }
+      read_coded_group(type, coded_block, number % per_block, group);
+    } else if (per_block == 1) {
       read_simple(type, block, group);
     } else {
       read_k(type, block, number % per_block, group);
@@ -181,6 +209,19 @@ void read_q6(const std::byte* block, float* to) {
     const int code = static_cast<int>((four & 0x0FU) | (two & 3U) << 4U) - 32;
     const auto own = static_cast<std::int8_t>(byte_at(scales + i / 16));
     to[i] = scale * static_cast<float>(own) * static_cast<float>(code);
+  }
+}
+
+void coded_to_floats(TensorType type, const std::byte* from, std::size_t count, float* to) {
+  const TypeFacts& facts = facts_of(type);
+  const auto width = static_cast<std::size_t>(facts.block);
+  CodedBlock block;
+  for (std::size_t at = 0; at < count; at += width, from += facts.block_bytes) {
+    read_coded_block(type, from, block);
+    for (std::size_t i = 0; i < width; ++i) {
+      const float product = block.scales[i / kCodedGroup] * static_cast<float>(block.codes[i]);
+      to[at + i] = product + block.biases[i / kCodedGroup];
+    }
   }
 }
 
@@ -243,7 +284,17 @@ std::optional<AffineLayout> affine_layout(TensorType type) {
     case TensorType::kQ4K:
       return layout(4, DType::kFloat32);
     case TensorType::kQ5K:
+    case TensorType::kIq1S:
       return layout(5, DType::kFloat32);
+    case TensorType::kIq4Nl:
+      return layout(8, DType::kFloat16);
+    case TensorType::kIq4Xs:
+    case TensorType::kIq3Xxs:
+    case TensorType::kIq2Xxs:
+      return layout(8, DType::kFloat32);
+    case TensorType::kTq10:
+    case TensorType::kTq20:
+      return layout(4, DType::kFloat16);
     default:
       return std::nullopt;
   }
@@ -291,6 +342,9 @@ void to_floats(TensorType type, const std::byte* from, std::size_t count, float*
       read_q6(from + block * facts.block_bytes, to + block * kSuperBlock);
     }
     return;
+  }
+  if (is_coded(type)) {
+    return coded_to_floats(type, from, count, to);
   }
   for_groups(type, from, count, [&](const Group& group, std::size_t number) {
     for (std::size_t i = 0; i < kGroup; ++i) {

@@ -4,12 +4,14 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/gpu/backend.h"
 #include "saker/load/draft.h"
 #include "saker/load/files/model_dir.h"
 #include "saker/load/files/quantization.h"
 #include "saker/load/files/weight_files.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/gguf/gguf_parts.h"
+#include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/importers/leftover_section.h"
 #include "saker/load/inspect/lenient.h"
@@ -31,6 +33,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <ranges>
 #include <span>
 #include <string>
@@ -225,11 +228,12 @@ struct Evidence {
   const Json& config;  // With a known model type if there is a roster.
   const Headers& headers;
   const std::optional<models::TensorRoster>& roster;
+  const Headers& stored;  // As they are in memory.
 };
 
 // Checks that all tensors exist in their shapes, and computes the memory that they need.
 void judge(Inspection& result, const Evidence& evidence, std::optional<int> kv_bits) {
-  const auto& [config, headers, roster] = evidence;
+  const auto& [config, headers, roster, stored] = evidence;
   check(result, [&, &tensors = headers] {
     if (roster) {
       check_tensors(*roster, tensors);
@@ -243,7 +247,7 @@ void judge(Inspection& result, const Evidence& evidence, std::optional<int> kv_b
   }
   if (result.runnable && roster) {
     const auto caches = model_caches(config, headers, kv_bits.value_or(kernels::kUnquantizedBits));
-    result.memory = memory_need(*roster, headers, caches, *result.model);
+    result.memory = memory_need(*roster, stored, caches, *result.model);
   }
   result.runnable = result.reason.empty();
 }
@@ -312,35 +316,62 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weigh
   });
   result.parameters = count_parameters(headers, quantization, roster);
   check(result, [&] { check_dtypes(headers); });
-  judge(result, {named, headers, roster}, kv_bits);
+  judge(result, {named, headers, roster, headers}, kv_bits);
   std::ranges::copy(generation.warnings, std::back_inserter(result.warnings));
   return result;
 }
 
+namespace {
+
+// The file's types, and those of its matrices with codes: "Q4_K (12), Q6_K (2)".
+std::string add_types(Inspection& result, const gguf::Header& header) {
+  std::map<std::string_view, int> codes;
+  result.dtypes.clear();
+  for (const gguf::TensorEntry& entry : header.tensors) {
+    const std::string_view name = gguf::facts_of(entry.type).name;
+    DTypeTotal& total = result.dtypes[std::string(name)];
+    total.tensors += 1;
+    total.elements += entry.element_count;
+    total.bytes += entry.end - entry.begin;
+    codes[name] += gguf::plain_dtype(entry.type) ? 0 : 1;
+  }
+  std::string text;
+  for (const auto& [name, count] : codes) {
+    if (count > 0) {
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, count);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 Inspection inspect_gguf(const fs::path& path, std::optional<int> kv_bits, Weights weights) {
   Inspection result;
   result.kind = PathKind::kModel;
-  const importers::ImportedModel model = gguf::open_gguf(
-      path, weights == Weights::kThere ? gguf::Values::kThere : gguf::Values::kToCome
-  );
+  const auto values = weights == Weights::kThere ? gguf::Values::kThere : gguf::Values::kToCome;
+  const importers::ImportedModel model = gguf::open_gguf(path, values);
   result.model = summarise_config(model.config);
   const auto quantization = parse_quantization(model.config);
-  result.model->quantization = describe_quantization(quantization);
   const text::ModelTexts texts = texts_of(model, path);
   result.model->sampling = describe_sampling(text::read_generation_config(texts).values);
   result.model->has_tokenizer = texts.has("tokenizer.json");
   result.model->has_chat_template = has_chat_template(texts);
-  for (const gguf::Part& part : gguf::open_parts(path).parts) {
+  const gguf::JoinedParts joined = gguf::open_parts(path);
+  for (const gguf::Part& part : joined.parts) {
     result.file_bytes += part.bytes.size();
     result.files.push_back(part.mapped->path());
   }
   const Headers headers = lazy_headers(model);
   add_totals(result, headers);
+  result.model->quantization = add_types(result, joined.header);
   std::optional<models::TensorRoster> roster;
   check(result, [&] { roster = models::tensor_roster(model.config); });
   result.parameters = count_parameters(headers, quantization, roster);
-  result.warnings = model.notes;
-  judge(result, {model.config, headers, roster}, kv_bits);
+  // A CPU reads the file's blocks.
+  const auto stored = kernels::on_cpu() ? gguf::open_gguf_blocks(path, values).model : model;
+  result.warnings = stored.notes;
+  judge(result, {model.config, headers, roster, lazy_headers(stored)}, kv_bits);
   return result;
 }
 

@@ -69,7 +69,7 @@ bool is_list_of_names(std::string_view text) {
 Access::Access(AccessOptions options)
     : hosts_(std::move(options.hosts)), origins_(std::move(options.origins)) {
   for (ApiKey& key : options.keys) {
-    keys_.push_back({std::move(key.name), hash_of(key.key)});
+    keys_.push_back({{std::move(key.name), key.priority}, hash_of(key.key)});
   }
 }
 
@@ -111,9 +111,9 @@ std::optional<Denial> Access::check_source(const Request& request) const {
   return std::nullopt;
 }
 
-std::optional<std::string> Access::key_name(const Request& request) const {
+std::optional<Caller> Access::caller(const Request& request) const {
   if (keys_.empty()) {
-    return std::string();
+    return Caller();
   }
   constexpr std::string_view kBearer = "bearer ";
   std::string_view given = request.header("X-Api-Key");
@@ -127,7 +127,7 @@ std::optional<std::string> Access::key_name(const Request& request) const {
   for (const HashedKey& key : keys_) {
     found = equal_in_constant_time(key.hash, hash) ? &key : found;
   }
-  return found == nullptr ? std::nullopt : std::optional(found->name);
+  return found == nullptr ? std::nullopt : std::optional(found->holder);
 }
 
 std::vector<Header> Access::cors(const Request& request) const {
@@ -138,7 +138,7 @@ std::vector<Header> Access::cors(const Request& request) const {
   return {
       {"Access-Control-Allow-Origin", std::string(origin)},
       {"Vary", "Origin"},
-      {"Access-Control-Expose-Headers", "x-request-id, request-id, retry-after"},
+      {"Access-Control-Expose-Headers", "x-request-id, request-id, retry-after, traceparent"},
   };
 }
 

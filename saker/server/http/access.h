@@ -4,8 +4,10 @@
 // Who may send requests: names in Host (pages of strangers that point a name of theirs to this
 // machine), origins of web pages, API keys. Immutable; any thread may call any member.
 
+#include "saker/server/http/caller.h"
 #include "saker/server/http/message.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,10 +15,13 @@
 
 namespace saker::server::http {
 
-// A key and the name that logs show for it.
+// A key, the name that logs show for it, and what its holder may have.
 struct ApiKey {
   std::string name;
   std::string key;
+  int priority = 0;             // See Caller.
+  int requests_per_minute = 0;  // 0: any number; so below.
+  std::int64_t tokens_per_minute = 0;
 };
 
 struct AccessOptions {
@@ -37,8 +42,8 @@ class Access {
 
   // Checks Host and Origin. None: the request may go on.
   std::optional<Denial> check_source(const Request& request) const;
-  // The name of the request's key; empty without keys. None: the key is missing or unknown.
-  std::optional<std::string> key_name(const Request& request) const;
+  // The holder of the request's key; nobody without keys. None: the key is missing or unknown.
+  std::optional<Caller> caller(const Request& request) const;
   // Headers for answers to a page of another origin.
   std::vector<Header> cors(const Request& request) const;
   // The answer to OPTIONS.
@@ -49,7 +54,7 @@ class Access {
   bool is_allowed_origin(const Request& request, std::string_view origin) const;
 
   struct HashedKey {
-    std::string name;
+    Caller holder;
     std::string hash;
   };
 

@@ -34,6 +34,10 @@ class Connection::OneExchange : public Exchange {
 
   const Request& request() const override { return request_; }
 
+  const Caller& caller() const override { return caller_; }
+
+  void report(Report /*report*/) override {}
+
   void respond(Response response) override {
     run([response = std::move(response)](Connection& one) mutable {
       one.respond(std::move(response));
@@ -107,13 +111,17 @@ class Connection::OneExchange : public Exchange {
 
   std::shared_ptr<Connection> connection_;
   Request request_;
+  Caller caller_;  // Nobody.
   asio::any_io_executor executor_;
   std::shared_ptr<std::atomic<std::size_t>> unsent_;
   std::size_t serial_;
 };
 
-Connection::Connection(Socket socket, Shared& shared, bool is_loopback)
+Connection::Connection(
+    Socket socket, Shared& shared, bool is_loopback, std::unique_ptr<TlsSession> tls
+)
     : socket_(std::move(socket)),
+      tls_(std::move(tls)),
       shared_(shared),
       is_loopback_(is_loopback),
       reader_(shared.limits),
@@ -127,7 +135,7 @@ void Connection::start() {
   shared_.connections.emplace(this, weak_from_this());
   error_code ignored;
   socket_.non_blocking(true, ignored);
-  set_timer(shared_.limits.idle_time);
+  set_timer(tls_ ? shared_.limits.head_time : shared_.limits.idle_time);
   wait_readable();
 }
 
@@ -185,9 +193,26 @@ void Connection::read_some() {
     return close();  // The client has gone.
   }
   const auto self = shared_from_this();
-  take({shared_.buffer.data(), bytes});
+  const std::string_view read(shared_.buffer.data(), bytes);
+  tls_ ? take_encrypted(read) : take(read);
   if (pending_.size() <= shared_.limits.head_bytes) {
     wait_readable();
+  }
+}
+
+void Connection::take_encrypted(std::string_view bytes) {
+  const bool was_open = tls_->is_open();
+  std::string plain;
+  const bool goes_on = tls_->take(bytes, plain);
+  if (!was_open && tls_->is_open()) {
+    set_timer(shared_.limits.idle_time);
+  }
+  send();  // The handshake's part.
+  if (!plain.empty()) {
+    take(plain);
+  }
+  if (!goes_on) {
+    close();
   }
 }
 
@@ -333,6 +358,9 @@ void Connection::send() {
   }
   if (sent_ == sending_.size()) {
     sending_ = std::exchange(out_, {});
+    if (tls_) {
+      sending_ = tls_->wire(sending_);
+    }
     sent_ = 0;
     if (sending_.empty()) {
       return;
@@ -397,6 +425,9 @@ void Connection::linger() {
   lingering_ = true;
   pending_.clear();
   error_code ignored;
+  if (tls_) {
+    socket_.write_some(asio::buffer(tls_->end()), ignored);
+  }
   socket_.shutdown(Socket::shutdown_send, ignored);
   set_timer(shared_.limits.linger_time);
   wait_readable();

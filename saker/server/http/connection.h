@@ -8,6 +8,7 @@
 #include "saker/server/http/exchange.h"
 #include "saker/server/http/limits.h"
 #include "saker/server/http/request_reader.h"
+#include "saker/server/http/tls.h"
 
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -46,8 +47,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
 
-  // REQUIRES: `shared` outlives it.
-  Connection(Socket socket, Shared& shared, bool is_loopback);
+  // Without a `tls` bytes are sent as they are. REQUIRES: `shared` outlives it.
+  Connection(
+      Socket socket, Shared& shared, bool is_loopback, std::unique_ptr<TlsSession> tls = nullptr
+  );
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -63,6 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_readable();
   void read_some();
   void take(std::string_view bytes);
+  void take_encrypted(std::string_view bytes);
   void handle(RequestReader::Stage stage);
   void begin_answer();
   void refuse(const BadRequest& bad);
@@ -84,6 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_current(std::size_t serial) const { return serial == serial_ && answering_ && !closed_; }
 
   Socket socket_;
+  std::unique_ptr<TlsSession> tls_;
   Shared& shared_;
   bool is_loopback_;
   RequestReader reader_;

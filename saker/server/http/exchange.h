@@ -5,6 +5,7 @@
 // order; what they call back runs on the server's thread and must not block. After the client has
 // gone they do nothing. An exchange that is dropped without an answer is answered with status 500.
 
+#include "saker/server/http/caller.h"
 #include "saker/server/http/message.h"
 
 #include <functional>
@@ -21,6 +22,10 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual const Request& request() const = 0;
+  virtual const Caller& caller() const = 0;
+
+  // Takes what the answer took; the last report counts.
+  virtual void report(Report report) = 0;
 
   // Answers with the whole response.
   virtual void respond(Response response) = 0;

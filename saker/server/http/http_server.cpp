@@ -10,13 +10,16 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/socket_base.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +33,7 @@ using Tcp = asio::ip::tcp;
 using Local = asio::local::stream_protocol;
 
 constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kSystemd = "systemd";
 
 void require_ok(const error_code& error, const std::string& address) {
   require(!error, ErrorCode::kInvalidArgument, "can't listen on {}: {}", address, error.message());
@@ -63,7 +67,17 @@ class HttpServer::Impl {
         },
         pause_(context_),
         signals_(context_) {
-    if (options.host.starts_with(kUnix)) {
+    require(
+        options.certificate.empty() == options.certificate_key.empty(),
+        ErrorCode::kInvalidArgument,
+        "TLS needs a certificate and its key"
+    );
+    if (!options.certificate.empty()) {
+      tls_.emplace(options.certificate, options.certificate_key);
+    }
+    if (options.host == kSystemd) {
+      take_inherited();
+    } else if (options.host.starts_with(kUnix)) {
       listen_local(options.host.substr(kUnix.size()));
     } else {
       listen_tcp(options);
@@ -121,12 +135,49 @@ class HttpServer::Impl {
     require_ok(error, address);
     acceptor.listen(asio::socket_base::max_listen_connections, error);
     require_ok(error, address);
-    port_ = acceptor.local_endpoint().port();
+    begin_tcp(acceptor);
+  }
+
+  void begin_tcp(Tcp::acceptor& acceptor) {
+    const Tcp::endpoint endpoint = acceptor.local_endpoint();
+    port_ = endpoint.port();
     is_loopback_ = endpoint.address().is_loopback();
     const std::string host = endpoint.address().to_string();
-    address_ = endpoint.address().is_v6() ? fmt::format("http://[{}]:{}", host, port_)
-                                          : fmt::format("http://{}:{}", host, port_);
+    const std::string_view scheme = tls_ ? "https" : "http";
+    address_ = endpoint.address().is_v6() ? fmt::format("{}://[{}]:{}", scheme, host, port_)
+                                          : fmt::format("{}://{}:{}", scheme, host, port_);
     accept(acceptor);
+  }
+
+  // A socket that listens already, as systemd hands it over (sd_listen_fds(3)).
+  void take_inherited() {
+    constexpr int kFirst = 3;
+    const char* pid = std::getenv("LISTEN_PID");
+    const char* count = std::getenv("LISTEN_FDS");
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    require(
+        pid != nullptr && count != nullptr && std::to_string(getpid()) == pid &&
+            std::string_view(count) == "1" &&
+            getsockname(kFirst, reinterpret_cast<sockaddr*>(&bound), &size) == 0,
+        ErrorCode::kInvalidArgument,
+        "can't listen on {}: no socket was handed over (LISTEN_PID, LISTEN_FDS=1)",
+        kSystemd
+    );
+    fcntl(kFirst, F_SETFD, FD_CLOEXEC);
+    error_code error;
+    if (bound.ss_family == AF_UNIX) {
+      auto& acceptor = local_.emplace(context_);
+      acceptor.assign(Local(), kFirst, error);
+      require_ok(error, std::string(kSystemd));
+      is_loopback_ = true;
+      address_ = std::string(kUnix) + acceptor.local_endpoint().path();
+      return accept(acceptor);
+    }
+    auto& acceptor = tcp_.emplace(context_);
+    acceptor.assign(bound.ss_family == AF_INET6 ? Tcp::v6() : Tcp::v4(), kFirst, error);
+    require_ok(error, std::string(kSystemd));
+    begin_tcp(acceptor);
   }
 
   template <typename Acceptor>
@@ -162,7 +213,13 @@ class HttpServer::Impl {
       const auto peer = socket.remote_endpoint(ignored);
       is_loopback = !ignored && peer.address().is_loopback();
     }
-    std::make_shared<Connection>(Connection::Socket(std::move(socket)), shared_, is_loopback)
+    std::unique_ptr<TlsSession> tls = tls_ ? tls_->session() : nullptr;
+    if (tls_ && !tls) {
+      return;
+    }
+    std::make_shared<Connection>(
+        Connection::Socket(std::move(socket)), shared_, is_loopback, std::move(tls)
+    )
         ->start();
   }
 
@@ -203,17 +260,23 @@ class HttpServer::Impl {
   }
 
   void wait_for_signal() {
-    signals_.async_wait([this](const error_code& error, int) {
-      if (!error) {
-        on_signal_();
-        wait_for_signal();
+    signals_.async_wait([this](const error_code& error, int signal) {
+      if (error) {
+        return;
       }
+      if (signal == SIGHUP) {
+        tls_->reload();
+      } else {
+        on_signal_();
+      }
+      wait_for_signal();
     });
   }
 
   asio::io_context context_{1};
   asio::thread_pool workers_;
   Shared shared_;
+  std::optional<TlsContext> tls_;
   std::optional<Tcp::acceptor> tcp_;
   std::optional<Local::acceptor> local_;
   asio::steady_timer pause_;
@@ -283,6 +346,9 @@ void HttpServer::on_signal(std::function<void()> call) {
   impl_->on_signal_ = std::move(call);
   impl_->signals_.add(SIGINT);
   impl_->signals_.add(SIGTERM);
+  if (impl_->tls_) {
+    impl_->signals_.add(SIGHUP);
+  }
   impl_->wait_for_signal();
 }
 

@@ -8,6 +8,7 @@
 #include "saker/server/http/request_reader.h"
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,10 +16,13 @@
 namespace saker::server::http {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";  // An address, a name, or "unix:PATH".
+  std::string host = "127.0.0.1";  // An address, a name, "unix:PATH", or "systemd": its socket.
   int port = 8080;                 // 0: any free one.
   int workers = 8;                 // Threads for handlers.
   Limits limits = {};
+  // Files in PEM; both or none. Connections then speak TLS. They are read again when they change.
+  std::filesystem::path certificate = {};
+  std::filesystem::path certificate_key = {};
 };
 
 class HttpServer {
@@ -27,7 +31,7 @@ class HttpServer {
   using Refusal = std::function<Response(const BadRequest& bad)>;
 
   // Listens from now on. `handler` is called on worker threads, several at a time, and may block.
-  // Throws kInvalidArgument for an address that can't be had.
+  // Throws kInvalidArgument for an address or a certificate that can't be had.
   HttpServer(const ServerOptions& options, Handler handler, Refusal refusal);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -38,7 +42,7 @@ class HttpServer {
   int port() const;
   // True if only this machine can connect.
   bool is_loopback() const;
-  // "http://127.0.0.1:8080" or "unix:PATH".
+  // "http://127.0.0.1:8080", "https://…" or "unix:PATH".
   std::string address() const;
 
   // Serves until `stop`.

@@ -9,6 +9,16 @@ void Router::add(const std::string& method, const std::string& path, Route route
   paths_[path].insert_or_assign(method, std::move(route));
 }
 
+std::vector<std::pair<std::string, std::string>> Router::routes() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [path, methods] : paths_) {
+    for (const auto& [method, _] : methods) {
+      all.emplace_back(method, path);
+    }
+  }
+  return all;
+}
+
 const Router::Methods* Router::methods_of(std::string_view path) const {
   if (const auto found = paths_.find(path); found != paths_.end()) {
     return &found->second;

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace saker::server::http {
 
@@ -24,6 +26,9 @@ class Router {
     const Route* route = nullptr;  // Null: no such method or path.
     std::string allowed = {};      // Methods of the path; empty: no such path.
   };
+
+  // Methods and paths as they were added, sorted by paths.
+  std::vector<std::pair<std::string, std::string>> routes() const;
 
   Found find(std::string_view method, std::string_view path) const;
 

@@ -15,6 +15,9 @@ using Top = std::vector<std::pair<std::int32_t, double>>;
 
 // The best log-probabilities of a row of logits.
 Top best_of(std::span<const float> logits, int most) {
+  if (most == 0) {
+    return {};
+  }
   const float highest = *std::ranges::max_element(logits);
   double sum = 0.0;
   for (const float logit : logits) {
@@ -39,26 +42,40 @@ Top best_of(std::span<const float> logits, int most) {
   return top;
 }
 
+int rank_of(std::span<const float> logits, std::int32_t id) {
+  const float own = logits[static_cast<std::size_t>(id)];
+  return static_cast<int>(std::ranges::count_if(logits, [own](float logit) { return logit >= own; })
+  );
+}
+
 }  // namespace
 
 std::vector<PromptScores> score_prompts(
-    engine::LanguageModel& model, const std::vector<std::vector<std::int32_t>>& prompts, int most
+    engine::LanguageModel& model,
+    const std::vector<std::vector<std::int32_t>>& prompts,
+    const PromptScoring& wanted
 ) {
   std::vector<PromptScores> scores(prompts.size());
   std::vector<engine::ScoreRequest> requests(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    scores[i].tokens = prompts[i];
-    scores[i].top.resize(prompts[i].size());
+    PromptScores& one = scores[i];
+    one.tokens = prompts[i];
+    one.top.resize(prompts[i].size());
+    one.ranks.resize(prompts[i].size());
     requests[i].tokens = prompts[i];
-    if (most > 0) {
+    if (!wanted.adapter.empty()) {
+      requests[i].views = {{.key = "ft", .adapter = wanted.adapter}};
+    }
+    if (wanted.top > 0 || wanted.ranks) {
       // Each row has a place of its own, so that threads need no lock.
-      requests[i].take_logits = [&top = scores[i].top, most](
-                                    std::size_t, std::size_t row, std::span<const float> logits
-                                ) {
-        if (row + 1 < top.size()) {
-          top[row + 1] = best_of(logits, most);
-        }
-      };
+      requests[i].take_logits =
+          [&one, wanted](std::size_t, std::size_t row, std::span<const float> logits) {
+            const std::size_t at = row + 1;  // The token that these logits are about.
+            if (at < one.tokens.size()) {
+              one.top[at] = best_of(logits, wanted.top);
+              one.ranks[at] = wanted.ranks ? rank_of(logits, one.tokens[at]) : 0;
+            }
+          };
     }
   }
   std::vector<engine::ScoreOutcome> outcomes = model.score(requests);

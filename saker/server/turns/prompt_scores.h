@@ -6,6 +6,7 @@
 #include "saker/engine/language_model.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,12 +18,23 @@ struct PromptScores {
   std::vector<std::optional<double>> logprobs;  // None for the first token.
   // Per token, best first; ties: the lower id first. Empty for the first token.
   std::vector<std::vector<std::pair<std::int32_t, double>>> top;
+  // Per token, how many tokens are at least as likely; 1: it is the best. 0 for the first token.
+  std::vector<int> ranks;
 };
 
-// Waits for the engine: not for the server's thread. Throws as LanguageModel::score. Keeps the
-// `most` best alternatives. REQUIRES: each list has tokens.
+// Which numbers are wanted.
+struct PromptScoring {
+  int top = 0;                         // Best alternatives.
+  bool ranks = false;                  // Otherwise all are 0.
+  std::filesystem::path adapter = {};  // Empty: the base.
+};
+
+// Waits for the engine: not for the server's thread. Throws as LanguageModel::score.
+// REQUIRES: each list has tokens.
 std::vector<PromptScores> score_prompts(
-    engine::LanguageModel& model, const std::vector<std::vector<std::int32_t>>& prompts, int most
+    engine::LanguageModel& model,
+    const std::vector<std::vector<std::int32_t>>& prompts,
+    const PromptScoring& wanted
 );
 
 }  // namespace saker::server

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace saker::server {
@@ -17,20 +19,62 @@ bool is_tool(const Json& tool, const std::string& name) {
   return tool.contains("function") && tool["function"].value("name", "") == name;
 }
 
-// {"type": "function", "function": {"name": NAME}}, or Responses' form, {"type", "name"}.
+// The name in {"type": "function", "function": {"name"}}, or in Responses' form, {"type", "name"}.
 std::string named_function(Fields& fields, const Json& given) {
   Fields choice(given, fields.path_of("tool_choice"));
   choice.required("type");
-  if (const auto type = choice.text("type"); *type != "function") {
-    choice.fail("type", "expected function, got " + quote(*type));
+  const std::string type = *choice.text("type");
+  if (type != "function" && type != "custom") {
+    choice.fail("type", "expected function, custom or allowed_tools, got " + quote(type));
   }
-  if (const Json* function = choice.object("function")) {
-    Fields inner(*function, choice.path_of("function"));
+  if (const Json* function = choice.object(type)) {
+    Fields inner(*function, choice.path_of(type));
     inner.required("name");
     return *inner.text("name");
   }
   choice.required("name");
   return *choice.text("name");
+}
+
+std::string name_of(Fields& tool) {
+  const Json* function = tool.object("function");
+  if (function == nullptr) {
+    return tool.text("name").value_or("");
+  }
+  Fields inner(*function, tool.path_of("function"));
+  return inner.text("name").value_or("");
+}
+
+// {"type": "allowed_tools", "mode", "tools": […]}: the answer may call no other ones. OpenAI's chats
+// have the members in another object.
+void allow_tools(Fields& fields, const Json& given, engine::Request& request) {
+  Fields outer(given, fields.path_of("tool_choice"));
+  const Json* nested = outer.object("allowed_tools");
+  Fields choice(nested == nullptr ? given : *nested, fields.path_of("tool_choice"));
+  const std::string mode = choice.text("mode").value_or("auto");
+  if (mode != "auto" && mode != "required") {
+    choice.fail("mode", "expected auto or required, got " + quote(mode));
+  }
+  choice.required("tools");
+  const Json& listed = *choice.list("tools");
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    Fields tool(listed[i], fmt::format("{}[{}]", choice.path_of("tools"), i));
+    names.insert(name_of(tool));
+  }
+  Json allowed = Json::array();
+  for (const Json& tool : *request.prompt.tools) {
+    const auto function = tool.find("function");
+    if (function != tool.end() && names.contains(function->value("name", ""))) {
+      allowed.push_back(tool);
+    }
+  }
+  if (allowed.empty()) {
+    choice.fail("tools", "none of the tools is allowed");
+  }
+  request.prompt.tools = std::move(allowed);
+  request.output.tool_choice.use =
+      mode == "required" ? engine::ToolUse::kRequired : engine::ToolUse::kAuto;
 }
 
 }  // namespace
@@ -44,6 +88,9 @@ Json function_tool(Fields& tool, std::string_view schema) {
   const Json* given = tool.object(schema);
   function["parameters"] =
       given != nullptr ? *given : Json{{"type", "object"}, {"properties", Json::object()}};
+  if (tool.flag("strict").value_or(false)) {
+    function["strict"] = true;
+  }
   return {{"type", "function"}, {"function", std::move(function)}};
 }
 
@@ -76,6 +123,8 @@ void read_tool_choice(Fields& fields, engine::Request& request) {
   }
   if (*given == "required") {
     request.output.tool_choice.use = engine::ToolUse::kRequired;
+  } else if (given->value("type", Json()) == "allowed_tools") {
+    allow_tools(fields, *given, request);
   } else {
     force_tool(named_function(fields, *given), fields.path_of("tool_choice"), request);
   }

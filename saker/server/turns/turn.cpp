@@ -6,6 +6,7 @@
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -101,6 +102,8 @@ class Turn : public std::enable_shared_from_this<Turn> {
     if (std::exchange(is_over_, true)) {
       return;
     }
+    report_.model = model_->name();
+    exchange_->report(report_);
     streams_.clear();  // Cancels what runs.
     seen();
     --model_->counters().running;
@@ -142,12 +145,28 @@ class Turn : public std::enable_shared_from_this<Turn> {
     if (const auto* end = std::get_if<engine::End>(&event.what)) {
       const std::chrono::duration<double> time = Clock::now() - start_;
       count_end(model_->counters(), *end->result, time.count());
+      add_to_report(event.choice, *end->result);
     }
     std::string out;
     encoder_->add(std::move(event), out);
     if (delivery_.streams && !out.empty()) {
       exchange_->write(std::move(out));
     }
+  }
+
+  void add_to_report(int choice, const engine::GenerateResult& result) {
+    const engine::GenerateStats& stats = result.stats;
+    if (choice % choices_each_ == 0) {  // Choices share their prompt.
+      report_.prompt_tokens += stats.prompt_tokens;
+      report_.cached_tokens += stats.cached_tokens;
+    }
+    if (choice == 0) {
+      report_.first_token_seconds = stats.time_to_first_token_s;
+    }
+    report_.generated_tokens += stats.generation_tokens;
+    report_.finish = is_whole(result)                                        ? "stop"
+                     : result.finish_reason == engine::FinishReason::kLength ? "length"
+                                                                             : "cancelled";
   }
 
   void finish() {
@@ -163,6 +182,7 @@ class Turn : public std::enable_shared_from_this<Turn> {
 
   void fail(const ApiError& error) {
     ++model_->counters().failed;
+    report_.finish = "failed";
     stop();
     if (delivery_.streams) {
       exchange_->write(encoder_->failure(error));
@@ -179,6 +199,7 @@ class Turn : public std::enable_shared_from_this<Turn> {
   std::unique_ptr<Encoder> encoder_;
   Delivery delivery_;
   Clock::time_point start_ = Clock::now();
+  http::Report report_{.finish = "cancelled"};
   std::size_t turn_ = 0;  // The stream that is asked first.
   bool is_over_ = false;
   bool is_seen_ = false;
@@ -198,6 +219,7 @@ std::int64_t count_tokens(
   const std::string text = prompt.messages ? model.chat_template()->render(
                                                  *prompt.messages,
                                                  {.tools = prompt.tools,
+                                                  .continues_last = prompt.continues_last,
                                                   .think = prompt.think,
                                                   .template_kwargs = prompt.template_kwargs}
                                              )
@@ -223,7 +245,17 @@ void run_turn(
   exchange->post([turn = std::move(turn)] { turn->start(); });
 }
 
-engine::Stream submit(const ServedModel& model, const engine::Request& request) {
+engine::Stream submit(
+    const http::Exchange& exchange, const ServedModel& model, engine::Request request
+) {
+  const http::Caller& caller = exchange.caller();
+  if (!caller.name.empty()) {
+    request.placement.user = caller.name;
+  }
+  // The class of a key outranks what its requests ask for.
+  constexpr int kMostPriority = 1'000'000;
+  request.placement.priority =
+      std::clamp(request.placement.priority, -kMostPriority, kMostPriority) + caller.priority;
   constexpr std::int64_t kCountedContexts = 8;  // Longer prompts are not counted to their end.
   try {
     return model.model().submit(request);

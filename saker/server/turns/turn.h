@@ -57,8 +57,10 @@ void run_turn(
     Delivery delivery
 );
 
-// Submits a request. Throws as Engine::submit does; a prompt that is too long for the context is a
-// 400 with both counts.
-engine::Stream submit(const ServedModel& model, const engine::Request& request);
+// Submits a request of the exchange's caller, who takes turns with others. Throws as Engine::submit
+// does; a prompt that is too long for the context is a 400 with both counts.
+engine::Stream submit(
+    const http::Exchange& exchange, const ServedModel& model, engine::Request request
+);
 
 }  // namespace saker::server

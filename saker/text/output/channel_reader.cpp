@@ -60,6 +60,12 @@ void ChannelReader::feed(char byte) {
   }
 }
 
+void ChannelReader::continue_message(Begun part) {
+  is_analysis_ = part == Begun::kReasoning;
+  has_content_ = part == Begun::kContent;
+  state_ = part == Begun::kNothing ? state_ : State::kBody;
+}
+
 void ChannelReader::begin_text() {
   is_analysis_ = false;
   has_content_ = true;

@@ -21,6 +21,8 @@ class ChannelReader {
   // `writer` outlives the reader.
   explicit ChannelReader(EventWriter& writer) : writer_(writer) {}
 
+  // An earlier answer's message is continued. REQUIRES: nothing came before.
+  void continue_message(Begun part);
   void feed(char byte);
   void finish(AnswerEnd end);
 

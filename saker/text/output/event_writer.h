@@ -26,6 +26,10 @@ class EventWriter final : public CallSink {
   void say(std::string_view text);
   // White space around the reasoning is dropped.
   void think(char byte);
+
+  // Reasoning of an earlier answer is continued: white space goes on as well.
+  void continue_thoughts() { has_thoughts_ = true; }
+
   // The reasoning ends. Later reasoning begins a new line.
   void end_thoughts();
 

@@ -48,6 +48,10 @@ class OutputParser::Machine {
       OutputFormat format, std::string_view prompt_end, std::vector<Tool> tools, OutputPolicy policy
   )
       : format_(std::move(format)), writer_(std::move(tools), policy) {
+    if (policy.begun != Begun::kNothing) {
+      continue_answer(policy.begun);
+      return;
+    }
     if (format_.channels == ChannelUse::kHarmony) {
       mode_ = Mode::kChannels;
       channels_.emplace(writer_);
@@ -106,6 +110,7 @@ class OutputParser::Machine {
  private:
   enum class Mode : std::uint8_t { kText, kThinking, kCalls, kChannels };
 
+  void continue_answer(Begun part);
   void run();
   void scan(char byte);
   void give_back(std::string_view text);
@@ -139,6 +144,23 @@ class OutputParser::Machine {
   bool is_bare_ = false;
   std::optional<ChannelReader> channels_;
 };
+
+void OutputParser::Machine::continue_answer(Begun part) {
+  if (part == Begun::kReasoning) {
+    writer_.continue_thoughts();
+  }
+  if (format_.channels == ChannelUse::kHarmony) {
+    mode_ = Mode::kChannels;
+    channels_.emplace(writer_).continue_message(part);
+    return;
+  }
+  // Without markers reasoning can't be told from content.
+  mode_ = part == Begun::kReasoning && !format_.reasoning.empty() ? Mode::kThinking : Mode::kText;
+  is_beginning_ = false;
+  has_content_ = part == Begun::kContent;
+  is_opened_ = has_content_ && !format_.content_open.empty();
+  find_markers();
+}
 
 void OutputParser::Machine::run() {
   while (!queue_.empty()) {

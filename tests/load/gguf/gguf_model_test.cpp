@@ -3,10 +3,11 @@
 
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
-#include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/importers/lazy_tensor.h"
 
+#include "tests/load/gguf/small_llama.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/temporary_dir.h"
@@ -15,13 +16,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
-#include <functional>
 #include <numbers>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace saker::load::gguf {
@@ -30,82 +28,6 @@ namespace {
 using saker::testing::expect_error;
 using saker::testing::GgufBuilder;
 using saker::testing::TemporaryDir;
-
-constexpr std::uint64_t kHidden = 64;
-constexpr std::uint64_t kHeadDim = 16;
-constexpr std::uint64_t kVocabulary = 96;
-constexpr std::uint32_t kF32 = 0;
-constexpr std::uint32_t kF16 = 1;
-constexpr std::uint32_t kQ40 = 2;
-constexpr std::uint32_t kBF16 = 30;
-
-// A tensor of distinct numbers, in the file's order.
-std::vector<float> numbers(std::size_t count) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    values[i] = static_cast<float>(i % 4093) / 64.0F;
-  }
-  return values;
-}
-
-std::string bytes_as(const std::vector<float>& values, DType dtype) {
-  std::string bytes(values.size() * dtype_size(dtype), '\0');
-  kernels::quantize_loops().narrow(
-      values.data(), dtype, values.size(), reinterpret_cast<std::byte*>(bytes.data())
-  );
-  return bytes;
-}
-
-std::string f32(std::size_t count) {
-  return bytes_as(numbers(count), DType::kFloat32);
-}
-
-// Metadata of a model with 4 heads, 2 of them for keys and values, and one layer; without a key.
-GgufBuilder metadata(const std::string& architecture, std::string_view left_out = "") {
-  const auto key = [&](std::string_view name) { return architecture + "." + std::string(name); };
-  GgufBuilder builder;
-  builder.string("general.architecture", architecture);
-  const std::vector<std::pair<std::string_view, std::uint32_t>> sizes = {
-      {"block_count", 1},
-      {"embedding_length", kHidden},
-      {"feed_forward_length", 32},
-      {"context_length", 512},
-      {"attention.head_count", 4},
-      {"attention.head_count_kv", 2},
-  };
-  for (const auto& [name, size] : sizes) {
-    if (name != left_out) {
-      builder.integer(key(name), size);
-    }
-  }
-  builder.number(key("attention.layer_norm_rms_epsilon"), 1e-5F)
-      .number(key("rope.freq_base"), 500000.0F);
-  return builder;
-}
-
-// With all tensors of a layer of Llama, matrices of this type.
-GgufBuilder llama(
-    std::uint32_t type = kF32,
-    const std::function<std::string(std::size_t)>& make = f32,
-    std::string_view left_out = ""
-) {
-  GgufBuilder builder = metadata("llama", left_out);
-  const auto add = [&](std::string_view name, std::uint64_t columns, std::uint64_t rows) {
-    builder.tensor(name, {columns, rows}, type, make(columns * rows));
-  };
-  builder.tensor("output_norm.weight", {kHidden}, kF32, f32(kHidden));
-  builder.tensor("blk.0.attn_norm.weight", {kHidden}, kF32, f32(kHidden));
-  builder.tensor("blk.0.ffn_norm.weight", {kHidden}, kF32, f32(kHidden));
-  add("token_embd.weight", kHidden, kVocabulary);
-  add("blk.0.attn_q.weight", kHidden, 4 * kHeadDim);
-  add("blk.0.attn_k.weight", kHidden, 2 * kHeadDim);
-  add("blk.0.attn_v.weight", kHidden, 2 * kHeadDim);
-  add("blk.0.attn_output.weight", 4 * kHeadDim, kHidden);
-  add("blk.0.ffn_gate.weight", kHidden, 32);
-  add("blk.0.ffn_up.weight", kHidden, 32);
-  add("blk.0.ffn_down.weight", 32, kHidden);
-  return builder;
-}
 
 importers::ImportedModel open(const TemporaryDir& dir, const std::string& file) {
   return open_gguf(dir.write("model.gguf", file));
@@ -245,37 +167,6 @@ TEST(GgufModelTest, NormsAreOfTheModelsDtypeWhereItHoldsThem) {
   EXPECT_EQ(tensors.at("model.layers.0.self_attn.q_proj.bias").dtype, DType::kFloat32);
 }
 
-std::string q4_blocks(std::size_t count) {
-  std::string bytes(count / 32 * 18, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<char>(i % 18 == 1 ? 0x2c : i * 37 % 251);  // Scales about 0.06.
-  }
-  return bytes;
-}
-
-TEST(GgufModelTest, CodesStayAndRotatedRowsMove) {
-  const TemporaryDir dir;
-  const auto model = open(dir, llama(kQ40, q4_blocks).file());
-  const Json expected = {{"group_size", 32}, {"bits", 4}, {"mode", "affine"}};
-  EXPECT_EQ(model.config["quantization"], expected);
-  EXPECT_EQ(model.config["torch_dtype"], "float16");
-  EXPECT_TRUE(model.notes.size() == 1 && model.notes[0].find("vocabulary") != std::string::npos);
-  const auto tensors = importers::make_tensors(model);
-  const auto& codes = tensors.at("model.layers.0.self_attn.q_proj.weight");
-  EXPECT_EQ(codes.dtype, DType::kUInt32);
-  EXPECT_EQ(codes.shape, (std::vector<std::int64_t>{64, 8}));
-  // Our row 1 of head 0 is the file's row 2: two blocks of 18 bytes in each.
-  const std::string file = q4_blocks(kHidden * kHidden);
-  const auto* row = reinterpret_cast<const unsigned char*>(codes.bytes().data()) + 32;
-  const auto* block = reinterpret_cast<const unsigned char*>(file.data()) + 4 * 18 + 2;
-  EXPECT_EQ(row[0] & 15, block[0] & 15);
-  EXPECT_EQ(row[0] >> 4, block[1] & 15);
-  EXPECT_EQ(row[15] >> 4, block[15] >> 4);
-  const auto scale = floats(tensors, "model.layers.0.self_attn.q_proj.scales");
-  const auto bias = floats(tensors, "model.layers.0.self_attn.q_proj.biases");
-  EXPECT_EQ(bias[2], -8 * scale[2]);
-}
-
 TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   const TemporaryDir dir;
   const auto refused =
@@ -407,6 +298,7 @@ TEST(GgufModelTest, ConvertsToAFolderThatRuns) {
   const auto report = convert_model(source, dir.path() / "plain", {});
   EXPECT_EQ(report.tensors, 3U + 3U * 8U);
   EXPECT_NE(load_checkpoint(dir.path() / "plain").model, nullptr);
+  EXPECT_NE(load_checkpoint(source).model, nullptr);
   ConvertOptions options;
   options.dequantize = true;
   EXPECT_EQ(convert_model(source, dir.path() / "wide", options).dequantized, 8U);

@@ -2,6 +2,7 @@
 #include "saker/load/gguf/gguf_types.h"
 
 #include "saker/base/tensor.h"
+#include "saker/kernels/packing/codes.h"
 #include "saker/load/files/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +27,24 @@ std::vector<Golden> goldens() {
       std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/gguf/blocks.safetensors";
   const TensorMap tensors = read_safetensors(path);
   std::vector<Golden> result;
+  using enum TensorType;
   for (const TensorType type :
-       {TensorType::kQ40,
+       {kQ2K,
+        kQ3K,
+        kIq4Nl,
+        kIq4Xs,
+        kIq3Xxs,
+        kIq3S,
+        kIq2Xxs,
+        kIq2Xs,
+        kIq2S,
+        kIq1S,
+        kIq1M,
+        kTq10,
+        kTq20,
+        kMxfp4,
+        kNvfp4,
+        TensorType::kQ40,
         TensorType::kQ41,
         TensorType::kQ50,
         TensorType::kQ51,
@@ -59,12 +76,13 @@ TEST(GgufTypesTest, BlocksHoldWhatGgmlSays) {
 }
 
 TEST(GgufTypesTest, TheAffineLayoutHoldsTheSameWeights) {
+  int layouts = 0;
   for (const Golden& golden : goldens()) {
     const auto layout = affine_layout(golden.type);
-    ASSERT_EQ(layout.has_value(), golden.type != TensorType::kQ6K);
     if (!layout) {
       continue;
     }
+    ++layouts;
     const std::size_t count = golden.floats.size();
     const auto bits = static_cast<std::size_t>(layout->format.bits);
     std::vector<std::byte> codes(count * bits / 8);
@@ -96,6 +114,80 @@ TEST(GgufTypesTest, TheAffineLayoutHoldsTheSameWeights) {
     );
     EXPECT_EQ(values, golden.floats) << facts_of(golden.type).name;
   }
+  EXPECT_EQ(layouts, 14);
+}
+
+TensorType type_of(kernels::BlockKind kind) {
+  switch (kind) {
+    case kernels::BlockKind::kQ40:
+      return TensorType::kQ40;
+    case kernels::BlockKind::kQ80:
+      return TensorType::kQ80;
+    default:
+      return TensorType::kQ6K;
+  }
+}
+
+TEST(GgufTypesTest, OtherBlocksHoldTheSameWeights) {
+  int types = 0;
+  for (const Golden& golden : goldens()) {
+    const auto kind = block_kind(golden.type);
+    if (!kind || facts_of(golden.type).type == type_of(*kind)) {
+      continue;
+    }
+    if (golden.type == TensorType::kQ41 || golden.type == TensorType::kQ50 ||
+        golden.type == TensorType::kQ51 || golden.type == TensorType::kQ4K ||
+        golden.type == TensorType::kQ5K) {
+      continue;  // Their own blocks.
+    }
+    ++types;
+    const std::size_t count = golden.floats.size();
+    const TypeFacts& facts = facts_of(type_of(*kind));
+    std::vector<std::byte> blocks(
+        count / static_cast<std::size_t>(facts.block) * facts.block_bytes
+    );
+    to_blocks(golden.type, bytes_of(golden.blocks), count, blocks.data());
+    std::vector<float> values(count);
+    to_floats(facts.type, blocks.data(), count, values.data());
+    EXPECT_EQ(values, golden.floats) << facts_of(golden.type).name;
+  }
+  EXPECT_EQ(types, 5);
+}
+
+TEST(GgufTypesTest, SmallFloatsHoldTheSameWeights) {
+  constexpr float kMagnitudes[] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+  int types = 0;
+  for (const Golden& golden : goldens()) {
+    const auto format = small_float_format(golden.type);
+    if (!format) {
+      continue;
+    }
+    ++types;
+    const std::size_t count = golden.floats.size();
+    const auto group = static_cast<std::size_t>(format->group_size);
+    std::vector<std::byte> codes(count / 2);
+    std::vector<std::byte> scales(count / group);
+    ASSERT_TRUE(fits_small_floats(golden.type, bytes_of(golden.blocks), count));
+    to_small_floats(golden.type, bytes_of(golden.blocks), count, codes.data(), scales.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      const unsigned code = std::to_integer<unsigned>(codes[i / 2]) >> i % 2 * 4 & 15U;
+      const float value = (code & 8U) != 0 ? -kMagnitudes[code & 7U] : kMagnitudes[code];
+      EXPECT_EQ(value * kernels::group_scale(*format, nullptr, scales[i / group]), golden.floats[i])
+          << facts_of(golden.type).name << ' ' << i;
+    }
+  }
+  EXPECT_EQ(types, 2);
+}
+
+TEST(GgufTypesTest, SeesScalesThatAreNoNumbers) {
+  std::string mxfp4(17, '\1');
+  EXPECT_TRUE(fits_small_floats(TensorType::kMxfp4, bytes_of(mxfp4), 32));
+  mxfp4[0] = '\xff';
+  EXPECT_FALSE(fits_small_floats(TensorType::kMxfp4, bytes_of(mxfp4), 32));
+  std::string nvfp4(36, '\1');
+  EXPECT_TRUE(fits_small_floats(TensorType::kNvfp4, bytes_of(nvfp4), 64));
+  nvfp4[3] = '\x7f';
+  EXPECT_FALSE(fits_small_floats(TensorType::kNvfp4, bytes_of(nvfp4), 64));
 }
 
 TEST(GgufTypesTest, SeesScalesThatFloat16CannotHold) {
@@ -119,7 +211,7 @@ TEST(GgufTypesTest, NamesAllTypes) {
   EXPECT_EQ(type_name(30), "BF16");
   EXPECT_EQ(type_name(39), "MXFP4");
   EXPECT_EQ(type_name(99), "type 99");
-  EXPECT_EQ(find_type(10), nullptr);
+  EXPECT_EQ(find_type(9), nullptr);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 // The joined events do not depend on how the answer was cut into pieces. Nothing throws but
 // std::bad_alloc. Time is linear in the answer's length. One thread at a time.
 
+#include "saker/text/begun.h"
 #include "saker/text/output/output_format.h"
 #include "saker/text/output/tool.h"
 #include "saker/text/output_event.h"
@@ -34,6 +35,7 @@ struct OutputPolicy {
   CallsRead calls = CallsRead::kAll;
   // Ids of calls follow from it, so it differs between the answers of a conversation.
   std::uint64_t id_seed = 0;
+  Begun begun = Begun::kNothing;  // The prompt ends in this part: no marker opens it.
 };
 
 // Why an answer has no more pieces.

@@ -130,7 +130,7 @@ void prepare_code_tiles(
     );
   }
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
-  with_group(weight, [&]<int kGroup>() {
+  with_group<16>(weight, [&]<int kGroup>() {
     constexpr int kColumns = kGroupsAtOnce * kGroup;
     for (int row = 0; row < rows; ++row) {
       for (int k = 0; k < weight.columns; k += kColumns) {

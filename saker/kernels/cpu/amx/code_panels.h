@@ -176,7 +176,7 @@ void multiply_codes(const PackedMatrix& weight, const LinearTile& tile) {
   {
     const int words = smaller(weight.group, kByteColumns) / 4;
     const Tiles registers(tile.micro_panels.first_row(1), kBlockRows, words);
-    with_group(weight, [&]<int kGroup>() {
+    with_group<16>(weight, [&]<int kGroup>() {
       tile.micro_panels.first_row(1) == kTileHeight
           ? multiply_panels<Format, kGroup, true>(weight, tile, memory)
           : multiply_panels<Format, kGroup, false>(weight, tile, memory);

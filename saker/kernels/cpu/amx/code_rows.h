@@ -54,7 +54,7 @@ class CodeRows {
     F32x16 y[kRows];
     unroll<kRows>([&](auto r) { y[r.kValue] = zero(); });
     const int groups = weight_.groups();
-    const int at_once = weight_.in_planes() ? kWideGroups : groups;
+    const int at_once = weight_.is_widened() ? kWideGroups : groups;
     for (int first = 0; first < groups; first += at_once) {
       multiply_groups(block, first, smaller(first + at_once, groups), y);
     }
@@ -83,7 +83,7 @@ class CodeRows {
     const std::byte* at = weight_.block(block) + first * weight_.group_bytes();
     const std::size_t step = kLineBytes * weight_.group_bytes() / group_bytes_;
     Pass pass = {at, {at + kPrefetchDistance, step}, first, first, end};
-    if (weight_.in_planes()) {
+    if (weight_.is_widened()) {
       pass.codes_at = widen(weight_, block, 1, first, end - first, wide_).at;
     }
     unpack_lines<Format, kGroup>(pass.codes_at, codes_[0]);
@@ -145,7 +145,7 @@ class CodeRows {
 
 template <typename Format>
 void multiply_code_rows(const PackedMatrix& weight, const LinearTile& tile) {
-  with_group(weight, [&]<int kGroup>() {
+  with_group<16>(weight, [&]<int kGroup>() {
     const Tiles registers(kTileHeight, kBlockRows, smaller(kGroup, kByteColumns) / 4);
     const auto multiply = [&]<int kRows>(Index<kRows>) {
       CodeRows<Format, kGroup, kRows> rows(weight, tile);

@@ -12,7 +12,10 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kCodeBlocks = 4;          // Multiplied together; they share x.
 inline constexpr int kCodePanelColumns = 128;  // Fits L1.
-inline constexpr int kCodePanelGroups = kCodePanelColumns / 32;
+inline constexpr int kCodePanelGroups = kCodePanelColumns / 16;
+
+// A panel of a block: bytes, with scales and biases of float32.
+inline constexpr int kWidePanelBytes = (kCodePanelColumns + kCodePanelGroups * 2 * 4) * kBlockRows;
 
 // Some groups of some NR blocks.
 struct CodePanel {
@@ -27,7 +30,7 @@ struct CodePanel {
 struct PanelCodes {
   alignas(64) std::byte bytes[kCodeBlocks][kCodePanelColumns * kBlockRows];
   alignas(64) float terms[kCodePanelGroups][kCodeBlocks][2][kBlockRows];
-  alignas(64) std::byte wide[kCodeBlocks * kCodePanelGroups * kWideGroupBytes];  // See widen().
+  alignas(64) std::byte wide[kCodeBlocks * kWidePanelBytes];  // See widen().
 };
 
 // Prefetches the codes that follow a panel's group: the blocks' next groups or, after the last one,
@@ -66,7 +69,7 @@ void unpack_codes(const PackedMatrix& weight, const CodePanel& panel, PanelCodes
       weight.block(panel.first_block) + panel.first_group * weight.group_bytes(),
       weight.block_bytes(),
   };
-  if (weight.in_planes()) {
+  if (weight.is_widened()) {
     words =
         widen(weight, panel.first_block, panel.blocks, panel.first_group, panel.groups, to.wide);
   }

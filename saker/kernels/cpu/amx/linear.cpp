@@ -46,7 +46,9 @@ auto with_vector_format(const PackedMatrix& weight, const Function& function) {
     case PackedKind::kNibble:
       return function(NibbleBytesFormat());
     default:
-      return function(ByteBytesFormat());
+      return weight.code_bits == 5   ? function(HalvesFormat<5>())
+             : weight.code_bits == 6 ? function(HalvesFormat<6>())
+                                     : function(ByteBytesFormat());
   }
 }
 

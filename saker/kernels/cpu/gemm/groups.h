@@ -27,7 +27,12 @@ template <typename Format, int kCount, int kRows, int kBlocks>
   });
 }
 
-// Adds the products of a group, `sums`, to y. The group's scales lie behind its words.
+// Bytes of memory to prefetch for a group's terms; those of a super-block lie together.
+[[gnu::always_inline]] inline std::size_t term_line_bytes(const PackedMatrix& weight) {
+  return weight.in_super_blocks() ? kLineBytes : weight.term_bytes();
+}
+
+// Adds the products of a group, `sums`, to y.
 template <typename Format, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_products(
     const PackedMatrix& weight,
@@ -51,22 +56,22 @@ template <typename Format, int kRows, int kBlocks>
 template <typename Format, int kGroups, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_groups(
     const PackedMatrix& weight,
-    BlockWords words,
+    const GroupPlaces& places,
     const typename Format::Operand::Input* inputs,
     const float* numbers,
     Prefetcher& ahead,
     float (&y)[kRows][kBlocks][kBlockRows]
 ) {
-  const std::size_t group_bytes = weight.read_group_bytes();
   const int group_inputs = weight.group / Format::Operand::kPerOperand;
   typename Format::Operand::Sum a[kGroups][kRows][kBlocks];
   unroll<kGroups>([&](auto g) { clear(a[g.kValue]); });
+  BlockWords words = places.words;
   for (int step = 0; step < group_inputs / Format::kOperands; ++step) {
     unroll<kGroups>([&](auto g) {
       typename Format::Word word[kBlocks];
       unroll<kBlocks>([&](auto b) {
         word[b.kValue] =
-            Format::load_word(words.at + b.kValue * words.stride + g.kValue * group_bytes);
+            Format::load_word(words.at + b.kValue * words.stride + g.kValue * places.word_step);
         ahead.ask(Format::kStepBytes);
       });
       add_step<Format, Format::kOperands>(
@@ -76,11 +81,11 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     words.at += Format::kStepBytes;
     inputs += Format::kOperands * kRows;
   }
-  ahead.ask(kGroups * kBlocks * (group_bytes - weight.read_word_bytes()));
+  ahead.ask(kGroups * kBlocks * term_line_bytes(weight));
   unroll<kGroups>([&](auto g) {
-    const BlockWords scales = {words.at + g.kValue * group_bytes, words.stride};
+    const BlockWords terms = {places.terms.at + g.kValue * places.term_step, places.terms.stride};
     const float* of = numbers + g.kValue * kGroupNumbers<Format> * kRows;
-    add_products<Format>(weight, scales, of, a[g.kValue], y);
+    add_products<Format>(weight, terms, of, a[g.kValue], y);
   });
 }
 
@@ -88,7 +93,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
 template <typename Format, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_winograd_group(
     const PackedMatrix& weight,
-    BlockWords words,
+    const GroupPlaces& places,
     const std::uint32_t* inputs,
     const float* numbers,
     Prefetcher& ahead,
@@ -99,6 +104,7 @@ template <typename Format, int kRows, int kBlocks>
   start_winograd_sums(numbers + 2 * kRows, a);
   U32x16 own[1][kBlocks];
   clear(own);
+  BlockWords words = places.words;
   for (int step = 0; step < weight.group / (2 * Format::kOperands); ++step) {
     typename Format::Word word[kBlocks];
     unroll<kBlocks>([&](auto b) {
@@ -118,10 +124,10 @@ template <typename Format, int kRows, int kBlocks>
     });
     words.at += Format::kStepBytes;
   }
-  ahead.ask(kBlocks * (weight.read_group_bytes() - weight.read_word_bytes()));
+  ahead.ask(kBlocks * term_line_bytes(weight));
   unroll<kBlocks>([&](auto b) { own[0][b.kValue] = sub_u32(broadcast_u32(0), own[0][b.kValue]); });
   add_own_products(own[0], a);
-  add_products<Format>(weight, words, numbers, a, y);
+  add_products<Format>(weight, places.terms, numbers, a, y);
 }
 
 template <typename Format, int kRows, int kBlocks>
@@ -131,38 +137,39 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   constexpr int kWideGroups = 8 / kBlocks;
   const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
-  const std::size_t group_bytes = weight.read_group_bytes();
+  // Bytes that are asked for per group.
+  const std::size_t asked =
+      group_inputs / kRows / Format::kOperands * Format::kStepBytes + term_line_bytes(weight);
   // With several blocks, prefetch starts behind all of them, since each is read to its end first. A
   // single block is read in order.
   Prefetcher ahead = {
       weight.block(block) + (kBlocks == 1 ? kPrefetchDistance : kBlocks * weight.block_bytes()),
-      kLineBytes * weight.group_bytes() / group_bytes,
+      kLineBytes * weight.group_bytes() / asked,
   };
-  alignas(64) std::byte wide[kWideGroups * kBlocks * kWideGroupBytes];
-  const int at_once = weight.in_planes() ? kWideGroups : weight.groups();
+  alignas(64) std::byte memory[kWideGroups * kBlocks * kWideGroupBytes];
+  const int at_once = weight.in_super_blocks() ? weight.super_groups()
+                      : weight.in_planes()     ? kWideGroups
+                                               : weight.groups();
   alignas(64) float y[kRows][kBlocks][kBlockRows] = {};
   for (int first = 0; first < weight.groups(); first += at_once) {
     const int end = smaller(first + at_once, weight.groups());
-    BlockWords words = {weight.block(block), weight.block_bytes()};
-    if (weight.in_planes()) {
-      words = widen(weight, block, kBlocks, first, end - first, wide);
-    }
+    GroupPlaces places = find_groups(weight, block, kBlocks, first, end - first, memory);
     const auto* inputs = x.inputs + first * group_inputs;
     const float* numbers = x.numbers + first * kGroupNumbers<Format> * kRows;
     int group = first;
     for (; kGroups > 1 && group + kGroups <= end; group += kGroups) {
-      add_groups<Format, kGroups>(weight, words, inputs, numbers, ahead, y);
-      words.at += kGroups * group_bytes;
+      add_groups<Format, kGroups>(weight, places, inputs, numbers, ahead, y);
+      places.advance(kGroups);
       inputs += kGroups * group_inputs;
       numbers += kGroups * kGroupNumbers<Format> * kRows;
     }
     for (; group < end; ++group) {
       if constexpr (kIsWinograd<Format>) {
-        add_winograd_group<Format>(weight, words, inputs, numbers, ahead, y);
+        add_winograd_group<Format>(weight, places, inputs, numbers, ahead, y);
       } else {
-        add_groups<Format, 1>(weight, words, inputs, numbers, ahead, y);
+        add_groups<Format, 1>(weight, places, inputs, numbers, ahead, y);
       }
-      words.at += group_bytes;
+      places.advance(1);
       inputs += group_inputs;
       numbers += kGroupNumbers<Format> * kRows;
     }

@@ -137,7 +137,7 @@ void prepare(
   const auto to = micro_panel_room<Format>(weight, micro_panels, micro_panel, prepared);
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
   alignas(64) Input inputs[kFewRows][kMaxInputs];
-  with_group<Format::kCodes == Codes::kSmallFloats ? 16 : 32>(weight, [&]<int kGroup>() {
+  with_group<16>(weight, [&]<int kGroup>() {
     constexpr int kColumns = kGroupsAtOnce * kGroup;
     for (int k = 0; k < weight.columns; k += kColumns) {
       const int columns = smaller(kColumns, weight.columns - k);

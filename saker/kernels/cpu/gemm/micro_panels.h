@@ -53,9 +53,11 @@ constexpr int smaller(int a, int b) {
   return a < b ? a : b;
 }
 
-// Maximum rows of a format's single micro-panel.
+// Maximum rows of a format's single micro-panel. More rows of halves are as fast with a panel.
 template <typename Format>
-inline constexpr int kFew = kIsWinograd<Format> ? kWinogradFewRows : kFewRows;
+inline constexpr int kFew = kIsWinograd<Format>   ? kWinogradFewRows
+                            : kIsOfHalves<Format> ? smaller(kFewRows, 6)
+                                                  : kFewRows;
 
 // Rows of a format's full micro-panel, where there are several micro-panels.
 template <typename Format>
@@ -71,10 +73,10 @@ constexpr int micro_panels_for(int rows) {
   return rows <= kFew<Format> ? 1 : (rows + kRows - 1) / kRows;
 }
 
-// True if micro-panels are such passes. Codes in planes would be widened in each pass.
+// True if micro-panels are such passes. Narrow codes would be unpacked in each pass.
 template <typename Format>
 [[gnu::always_inline]] inline bool takes_passes(const PackedMatrix& weight, int rows) {
-  return weight.has_groups() && !weight.in_planes() && rows > kFew<Format> && rows <= kPassRows;
+  return weight.has_groups() && !weight.is_narrow() && rows > kFew<Format> && rows <= kPassRows;
 }
 
 // The prepared rows of a micro-panel. `inputs` is [K / kPerOperand][rows]. `numbers` is

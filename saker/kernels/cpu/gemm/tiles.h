@@ -3,8 +3,8 @@
 
 // Shared parts of one instruction set's products: blocks in flight, the end of a sum.
 
+#include "saker/kernels/cpu/gemm/group_places.h"
 #include "saker/kernels/cpu/gemm/micro_panels.h"
-#include "saker/kernels/cpu/gemm/widen.h"
 #include "saker/kernels/cpu/simd/prefetch.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -41,6 +41,9 @@ template <typename Format>
   const F32x16 scale = load_scales(weight.scale_kind, scales);
   if constexpr (Format::kCodes == Codes::kSmallFloats) {
     return {mul(scale, broadcast(Format::kUnit)), zero()};
+  } else if (weight.terms == TermKind::kScale) {
+    const float factor = -(static_cast<float>(weight.zero) + Format::kOffset);
+    return {scale, mul(scale, broadcast(factor))};
   } else {
     const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
     const F32x16 bias = load_scales(weight.scale_kind, biases);

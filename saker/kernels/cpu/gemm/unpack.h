@@ -82,18 +82,17 @@ template <typename Format>
   }
 }
 
-// Unpacks the scales of the group whose words are given.
+// Unpacks the scales of a group.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_scales(
     const PackedMatrix& weight,
     const PanelRange& range,
-    BlockWords words,
+    BlockWords scales,
     int group,
     TileMemory<Format>& memory
 ) {
   for (int b = 0; b < range.blocks; ++b) {
-    const std::byte* scales = words.at + b * words.stride + weight.read_word_bytes();
-    const auto terms = load_terms<Format>(weight, scales);
+    const auto terms = load_terms<Format>(weight, scales.at + b * scales.stride);
     store(memory.scales[group][b], terms.scale);
     store(memory.factors[group][b], terms.factor);
   }
@@ -101,19 +100,23 @@ template <typename Format>
 
 template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
+  constexpr int kPerStep = Format::Operand::kPerOperand * Format::kOperands;
   alignas(64) std::byte wide[kBlockStep * kWideGroupBytes];
   const int group = kGrouped<Format> ? weight.group : range.count;
-  const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;
+  const int steps = (group + kPerStep - 1) / kPerStep;
   int at = 0;
   for (int k = 0; k < range.count; k += group) {
     const int first = range.first + k;
-    BlockWords words = {
-        weight.block(range.first_block) + column_offset<Format>(weight, first), weight.block_bytes()
-    };
-    if (weight.in_planes()) {
-      words = widen(weight, range.first_block, range.blocks, first / group, 1, wide);
+    if constexpr (kGrouped<Format>) {
+      const GroupPlaces places =
+          find_groups(weight, range.first_block, range.blocks, first / group, 1, wide);
+      unpack_words<Format>(range, places.words, steps, at, memory);
+      unpack_scales<Format>(weight, range, places.terms, k / group, memory);
+    } else {
+      const std::byte* words =
+          weight.block(range.first_block) + first / kPerStep * Format::kStepBytes;
+      unpack_words<Format>(range, {words, weight.block_bytes()}, steps, at, memory);
     }
-    unpack_words<Format>(range, words, steps, at, memory);
     if constexpr (kIsWinograd<Format>) {
       constexpr int kStride = kBlockStep * kBlockRows;
       for (int b = 0; b < range.blocks; ++b) {
@@ -123,9 +126,6 @@ void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemor
       }
     }
     at += steps * Format::kOperands;
-    if constexpr (kGrouped<Format>) {
-      unpack_scales<Format>(weight, range, words, k / group, memory);
-    }
   }
 }
 

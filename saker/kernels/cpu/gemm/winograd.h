@@ -10,8 +10,6 @@
 
 #include "saker/kernels/cpu/gemm/code_formats.h"
 
-#include <type_traits>
-
 namespace saker::kernels::SAKER_ISA {
 
 // A format that uses these products.
@@ -28,19 +26,7 @@ inline constexpr int kWinogradRows = 4;
 // Maximum rows of a single micro-panel, with two NR blocks.
 inline constexpr int kWinogradFewRows = 9;
 
-// The format used for many rows of x: Winograd's products for integers, where the set has them.
-template <typename Format>
-struct ManyRows {
-  using Type = Format;
-};
-
 #if defined(SAKER_WINOGRAD)
-template <typename Format>
-  requires(std::is_same_v<typename Format::Operand, IntegerOperand>)
-struct ManyRows<Format> {
-  using Type = WinogradFormat<Format>;
-};
-
 // True for the sums of a micro-panel that use plain products. One in three balances two multiply
 // ports against four add ports.
 constexpr bool is_plain(int row, int block, int blocks) {

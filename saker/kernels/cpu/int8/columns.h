@@ -71,7 +71,9 @@ struct ScaleAndBias {
   ScaleAndBias(const PackedMatrix& weight, const std::byte* group) {
     const std::byte* scales = group + weight.read_word_bytes();
     scale = load_scales(weight.scale_kind, scales);
-    if (!weight.has_small_floats()) {
+    if (weight.terms == TermKind::kScale) {
+      bias = mul(scale, broadcast(-static_cast<float>(weight.zero)));
+    } else {
       bias = load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
     }
   }

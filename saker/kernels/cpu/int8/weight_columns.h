@@ -159,7 +159,7 @@ inline PanelWords words_at(const PackedMatrix& weight, int block, int k, std::by
     return words_of_pairs(weight, block, k, to);
   }
   const int count = smaller(kPanel, weight.columns - k);
-  if (weight.in_planes()) {
+  if (weight.is_widened()) {
     return {widen(weight, block, 1, k / weight.group, count / weight.group, to).at, count};
   }
   return {weight.block(block) + k / weight.group * weight.group_bytes(), count};

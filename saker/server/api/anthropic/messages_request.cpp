@@ -172,10 +172,8 @@ Json read_conversation(Fields& fields) {
   for (std::size_t i = 0; i < given.size(); ++i) {
     add_message(given[i], fmt::format("messages[{}]", i), messages);
   }
-  if (messages.empty() || messages.back()["role"] == "assistant") {
-    fields.fail(
-        "messages", "this server can't continue an answer: the last message is not a user's"
-    );
+  if (messages.empty()) {
+    fields.fail("messages", "there is nothing to answer");
   }
   return messages;
 }
@@ -284,6 +282,7 @@ MessagesRequest read_messages(const Json& body, const ServedModel& model, Purpos
   messages.model = found.name;
   request.placement.adapter = found.adapter;
   request.prompt.messages = read_conversation(fields);
+  request.prompt.continues_last = request.prompt.messages->back()["role"] == "assistant";
   request.prompt.tools = read_tools(fields);
   read_choice(fields, request);
   read_sampling(fields, model, request);

@@ -44,7 +44,7 @@ void answer(const ExchangePtr& exchange, const ModelPtr& model) {
   const MessagesRequest messages =
       read_messages(parse_body(exchange->request().body), *model, Purpose::kAnswer);
   std::vector<engine::Stream> streams;
-  streams.push_back(submit(*model, messages.request));
+  streams.push_back(submit(*exchange, *model, messages.request));
   MessageFacts facts{.model = messages.model, .context = model->context()};
   if (messages.streams) {  // Its first event has the count.
     facts.prompt_tokens =

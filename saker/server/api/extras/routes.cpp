@@ -36,11 +36,12 @@ std::string rendered(Fields& fields, const ServedModel& model) {
   }
   text::RenderOptions options;
   options.tools = openai::read_tools(fields);
+  options.continues_last = fields.flag("continue_final_message").value_or(false);
   options.add_generation_prompt = fields.flag("add_generation_prompt").value_or(true);
   if (const Json* kwargs = fields.object("chat_template_kwargs")) {
     options.template_kwargs = *kwargs;
   }
-  fields.refuse({"continue_final_message", "chat_template"});
+  fields.refuse({"chat_template"});
   return model.model().chat_template()->render(*fields.find("messages"), options);
 }
 

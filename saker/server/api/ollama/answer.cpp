@@ -3,6 +3,8 @@
 
 #include "saker/base/json/json_numbers.h"
 #include "saker/server/turns/collected_answer.h"
+#include "saker/server/turns/content_tokens.h"
+#include "saker/server/turns/token_json.h"
 #include "saker/server/turns/wire.h"
 
 #include <chrono>
@@ -10,6 +12,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace saker::server::ollama {
 namespace {
@@ -31,18 +34,25 @@ Json call_json(int index, const CollectedCall& call) {
 
 class Answer : public Encoder {
  public:
-  explicit Answer(const OllamaRequest& request)
-      : model_(request.model), form_(request.form), streams_(request.streams) {}
+  Answer(const OllamaRequest& request, const text::Tokenizer* tokenizer)
+      : model_(request.model),
+        form_(request.form),
+        streams_(request.streams),
+        has_logprobs_(request.has_logprobs),
+        tokenizer_(tokenizer) {}
 
   void add(engine::Event event, std::string& out) override {
     answer_.add(event);
+    add_token(event);
     if (!streams_) {
       return;
     }
     if (const auto* thought = std::get_if<text::ReasoningPiece>(&event.what)) {
       out += json_line(line("", thought->text));
     } else if (const auto* piece = std::get_if<text::ContentPiece>(&event.what)) {
-      out += json_line(line(piece->text, ""));
+      Json with_content = line(piece->text, "");
+      add_logprobs(with_content);
+      out += json_line(with_content);
     } else if (const auto* call = std::get_if<text::CallClosed>(&event.what)) {
       Json with_call = line("", "");
       if (form_ == Form::kChat) {
@@ -65,6 +75,7 @@ class Answer : public Encoder {
         calls.push_back(call_json(index, call));
       }
     }
+    add_logprobs(last);
     add_end(last);
     return streams_ ? json_line(last) : write_json(last);
   }
@@ -74,6 +85,26 @@ class Answer : public Encoder {
   }
 
  private:
+  // Keeps the log-probabilities of content.
+  void add_token(engine::Event& event) {
+    if (auto* token = std::get_if<engine::TokenEvent>(&event.what)) {
+      tokens_.add(std::move(*token));
+    } else if (const auto* piece = std::get_if<text::ContentPiece>(&event.what)) {
+      for (engine::TokenEvent& of_content : tokens_.take(piece->text)) {
+        unsent_.push_back(std::move(of_content));
+      }
+    } else if (!std::holds_alternative<engine::PromptProgress>(event.what) &&
+               !std::holds_alternative<engine::End>(event.what)) {
+      tokens_.drop();
+    }
+  }
+
+  void add_logprobs(Json& line) {
+    if (has_logprobs_ && !unsent_.empty()) {
+      line["logprobs"] = token_logprobs(std::exchange(unsent_, {}), tokenizer_);
+    }
+  }
+
   Json line(const std::string& content, const std::string& thoughts) const {
     Json json = {{"model", model_}, {"created_at", utc_time(std::chrono::system_clock::now())}};
     if (form_ == Form::kChat) {
@@ -107,14 +138,20 @@ class Answer : public Encoder {
   std::string model_;
   Form form_;
   bool streams_;
+  bool has_logprobs_;
+  const text::Tokenizer* tokenizer_;
   CollectedAnswer answer_;
+  ContentTokens tokens_;
+  std::vector<engine::TokenEvent> unsent_;  // Of content.
   Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> answer_encoder(const OllamaRequest& request) {
-  return std::make_unique<Answer>(request);
+std::unique_ptr<Encoder> answer_encoder(
+    const OllamaRequest& request, const text::Tokenizer* tokenizer
+) {
+  return std::make_unique<Answer>(request, tokenizer);
 }
 
 Json loaded_json(const OllamaRequest& request, std::string_view reason) {

@@ -4,6 +4,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/sampling_fields.h"
+#include "saker/server/turns/texts_between.h"
 
 #include <algorithm>
 #include <array>
@@ -107,9 +108,19 @@ Json read_messages(Fields& fields) {
   return messages;
 }
 
+// An answer continues a text of the assistant at the end, as Ollama's templates have it.
+bool ends_with_answer(const Json& messages) {
+  if (messages.empty() || messages.back()["role"] != "assistant") {
+    return false;
+  }
+  const Json content = messages.back().value("content", Json(""));
+  return content.is_string() && content != "" && !messages.back().contains("tool_calls");
+}
+
 void read_chat(Fields& fields, OllamaRequest& request) {
   Json messages = read_messages(fields);
   request.only_loads = messages.empty();
+  request.request.prompt.continues_last = ends_with_answer(messages);
   request.request.prompt.messages = std::move(messages);
   if (const Json* tools = fields.list("tools"); tools != nullptr && !tools->empty()) {
     for (std::size_t i = 0; i < tools->size(); ++i) {
@@ -128,7 +139,10 @@ void read_generate(Fields& fields, const ServedModel& model, OllamaRequest& requ
   const auto system = fields.text("system");
   request.only_loads = prompt.empty();
   engine::Prompt& target = request.request.prompt;
-  if (fields.flag("raw").value_or(false) || model.model().chat_template() == nullptr) {
+  const std::string suffix = fields.text("suffix").value_or("");
+  if (!suffix.empty()) {
+    target.text = between(prompt, suffix, "suffix", model);
+  } else if (fields.flag("raw").value_or(false) || model.model().chat_template() == nullptr) {
     target.text = prompt;
   } else {
     Json messages = Json::array();
@@ -138,7 +152,20 @@ void read_generate(Fields& fields, const ServedModel& model, OllamaRequest& requ
     messages.push_back({{"role", "user"}, {"content", prompt}});
     target.messages = std::move(messages);
   }
-  fields.refuse({"suffix", "template", "context", "images"});
+  fields.refuse({"template", "context", "images"});
+}
+
+void read_logprobs(Fields& fields, OllamaRequest& request) {
+  constexpr int kMost = 20;
+  request.has_logprobs = fields.flag("logprobs").value_or(false);
+  const auto top = fields.integer("top_logprobs", 0, kMost).value_or(0);
+  if (top > 0 && !request.has_logprobs) {
+    fields.fail("top_logprobs", "needs logprobs");
+  }
+  if (request.has_logprobs) {
+    request.request.output.logprobs = static_cast<int>(top);
+    request.request.output.token_events = true;
+  }
 }
 
 }  // namespace
@@ -176,7 +203,7 @@ OllamaRequest read_request(const Json& body, Form form, const ServedModel& model
   request.streams = fields.flag("stream").value_or(true);
   const Json* keep = fields.find("keep_alive");
   request.unloads = keep != nullptr && (*keep == 0 || *keep == "0" || *keep == "0s");
-  fields.refuse({"logprobs", "top_logprobs"});
+  read_logprobs(fields, request);
   fields.accept({"truncate", "shift"});  // Nothing is ever cut off here.
   fields.log_unknown("ollama");
   return request;

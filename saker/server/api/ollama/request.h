@@ -21,6 +21,7 @@ struct OllamaRequest {
   // There is no prompt: the request loads the model, or unloads it if its keep_alive is 0.
   bool only_loads = false;
   bool unloads = false;
+  bool has_logprobs = false;  // Of the content's tokens.
 };
 
 // Throws a 400, or a 404 for an unknown model.

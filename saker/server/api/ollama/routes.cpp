@@ -8,6 +8,7 @@
 #include "saker/server/turns/turn.h"
 #include "saker/server/turns/wire.h"
 #include "saker/text/chat_template.h"
+#include "saker/text/fill_in_middle.h"
 
 #include <chrono>
 #include <string>
@@ -27,13 +28,13 @@ void answer(const ExchangePtr& exchange, const ModelPtr& model, Form form) {
     ));
   }
   std::vector<engine::Stream> streams;
-  streams.push_back(submit(*model, request.request));
+  streams.push_back(submit(*exchange, *model, request.request));
   run_turn(
       exchange,
       model,
       std::move(streams),
       1,
-      answer_encoder(request),
+      answer_encoder(request, model->model().tokenizer()),
       {.streams = request.streams,
        .head = {.content_type = request.streams ? "application/x-ndjson" : "application/json"},
        .ping = "",
@@ -55,6 +56,10 @@ Json details(const ServedModel& model) {
 
 Json capabilities(const ServedModel& model) {
   Json list = Json::array({"completion"});
+  const text::Tokenizer* tokenizer = model.model().tokenizer();
+  if (tokenizer != nullptr && text::fill_in_middle_prompt(*tokenizer, "", "")) {
+    list.push_back("insert");
+  }
   if (model.model().chat_template() != nullptr) {
     list.push_back("tools");
     if (model.model().chat_template()->switches_thinking()) {

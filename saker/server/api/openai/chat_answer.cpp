@@ -6,6 +6,7 @@
 #include "saker/server/api/openai/usage.h"
 #include "saker/server/turns/collected_answer.h"
 #include "saker/server/turns/content_tokens.h"
+#include "saker/server/turns/token_json.h"
 #include "saker/server/turns/wire.h"
 #include "saker/text/tokenizer.h"
 
@@ -17,18 +18,6 @@
 
 namespace saker::server::openai {
 namespace {
-
-Json bytes_of(const std::string& text) {
-  Json bytes = Json::array();
-  for (const char c : text) {
-    bytes.push_back(static_cast<unsigned char>(c));
-  }
-  return bytes;
-}
-
-Json token_json(const std::string& bytes, double logprob) {
-  return {{"token", bytes}, {"logprob", finite_logprob(logprob)}, {"bytes", bytes_of(bytes)}};
-}
 
 // Shared parts of chunks and whole answers.
 class ChatEncoder : public Encoder {
@@ -45,17 +34,7 @@ class ChatEncoder : public Encoder {
   };
 
   Json logprobs_json(const std::vector<engine::TokenEvent>& tokens) const {
-    Json content = Json::array();
-    for (const engine::TokenEvent& token : tokens) {
-      Json entry = token_json(token.bytes, token.logprob);
-      Json& top = entry["top_logprobs"] = Json::array();
-      for (const auto& [id, logprob] : token.top) {
-        top.push_back(token_json(tokenizer_ == nullptr ? "" : tokenizer_->token_bytes(id), logprob)
-        );
-      }
-      content.push_back(std::move(entry));
-    }
-    return content;
+    return token_logprobs(tokens, tokenizer_);
   }
 
   static std::string_view reason_of(const engine::GenerateResult& result, const Choice& choice) {
@@ -234,6 +213,9 @@ class WholeChat : public ChatEncoder {
       choices.push_back(choice_json(static_cast<int>(i), choices_[i], texts_[i]));
     }
     body["usage"] = usage_.json();
+    if (answering_.prompt_top) {
+      body["prompt_logprobs"] = std::move(answering_.prompt_logprobs);
+    }
     return write_json(body);
   }
 

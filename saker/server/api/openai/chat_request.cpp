@@ -2,6 +2,7 @@
 #include "saker/server/api/openai/chat_request.h"
 
 #include "saker/base/utf8.h"
+#include "saker/server/api/openai/prompt_logprobs.h"
 #include "saker/server/turns/api_error.h"
 #include "saker/server/turns/sampling_fields.h"
 #include "saker/server/turns/tools.h"
@@ -205,6 +206,18 @@ void check_messages(const Json& messages, const std::string& path) {
   }
 }
 
+bool read_continuation(Fields& fields) {
+  const bool continues = fields.flag("continue_final_message").value_or(false);
+  const auto has_header = fields.flag("add_generation_prompt");
+  if (continues && has_header.value_or(false)) {
+    fields.fail("continue_final_message", "does not go with add_generation_prompt");
+  }
+  if (!continues && !has_header.value_or(true)) {
+    fields.fail("add_generation_prompt", "an answer without a header has to continue a message");
+  }
+  return continues;
+}
+
 void read_streaming(Fields& fields, Answering& answering) {
   answering.streams = fields.flag("stream").value_or(false);
   if (const Json* given = fields.object("stream_options")) {
@@ -261,6 +274,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   read_placement(fields, request);
   read_streaming(fields, chat.answering);
   read_logprobs(fields, chat);
+  chat.answering.prompt_top = read_prompt_logprobs(fields, chat.answering.streams);
   request.output.n = static_cast<int>(fields.integer("n", 1, engine::kMostChoices).value_or(1));
   chat.answering.returns_token_ids = fields.flag("return_token_ids").value_or(false);
   if (chat.answering.returns_token_ids) {
@@ -276,7 +290,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   );
   fields.accept({"spaces_between_special_tokens", "stream_interval", "timings_per_token"});
   fields.refuse({"audio", "web_search_options", "documents", "chat_template", "echo"});
-  fields.refuse({"continue_final_message", "prompt_logprobs", "return_progress", "lora"});
+  fields.refuse({"return_progress", "lora"});
   for (const std::string_view name : {"thinking_token_budget", "reasoning_budget_tokens"}) {
     if (const auto budget = fields.integer(name, 0, std::numeric_limits<int>::max())) {
       chat.request.output.reasoning_budget = static_cast<int>(*budget);
@@ -288,9 +302,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
       fields.fail("modalities", "this server answers in text alone");
     }
   }
-  if (!fields.flag("add_generation_prompt").value_or(true)) {
-    fields.fail("add_generation_prompt", "this server always adds the header of the answer");
-  }
+  request.prompt.continues_last = read_continuation(fields);
   fields.log_unknown("chat completions");
   return chat;
 }

@@ -21,6 +21,8 @@ struct Answering {
   bool continuous_usage = false;    // Each chunk has counts.
   std::optional<int> top_logprobs;  // Alternatives per token; none: no log-probabilities.
   bool returns_token_ids = false;
+  std::optional<int> prompt_top = {};  // Alternatives per token of the prompt (prompt_logprobs.h).
+  Json prompt_logprobs = {};           // Once they are known.
   std::string service_tier = "default";
 };
 
@@ -34,6 +36,9 @@ ChatRequest read_chat(const Json& body, const ServedModel& model);
 
 // A list of messages with known roles. Throws a 400.
 void check_messages(const Json& messages, const std::string& path);
+
+// `continue_final_message`: the answer continues the last message.
+bool read_continuation(Fields& fields);
 
 // `stream`, `stream_options`, and members that change nothing.
 void read_streaming(Fields& fields, Answering& answering);

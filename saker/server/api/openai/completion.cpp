@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/server/api/openai/completion.h"
 
+#include "saker/server/api/openai/prompt_logprobs.h"
 #include "saker/server/turns/sampling_fields.h"
+#include "saker/server/turns/texts_between.h"
 
 #include <algorithm>
 #include <limits>
@@ -58,6 +60,23 @@ std::vector<engine::Prompt> read_prompts(const Json& given, const ServedModel& m
   return prompts;
 }
 
+// `suffix`: the answer stands between the prompt and it.
+void read_suffix(Fields& fields, const ServedModel& model, CompletionRequest& completion) {
+  const auto suffix = fields.text("suffix");
+  if (!suffix || suffix->empty()) {
+    return;
+  }
+  if (completion.echoes) {
+    fields.fail("suffix", "does not go with echo");
+  }
+  for (engine::Prompt& prompt : completion.prompts) {
+    if (!prompt.text) {
+      fields.fail("suffix", "needs prompts that are texts");
+    }
+    prompt.text = between(*prompt.text, *suffix, "suffix", model);
+  }
+}
+
 }  // namespace
 
 CompletionRequest read_completion(const Json& body, const ServedModel& model) {
@@ -77,6 +96,7 @@ CompletionRequest read_completion(const Json& body, const ServedModel& model) {
   read_placement(fields, request);
   read_streaming(fields, completion.answering);
   completion.echoes = fields.flag("echo").value_or(false);
+  read_suffix(fields, model, completion);
   const auto limit = fields.integer("max_tokens", 0, kMaxInt).value_or(kDefaultTokens);
   completion.has_no_answer = limit == 0;
   if (completion.has_no_answer && !completion.echoes) {
@@ -100,7 +120,8 @@ CompletionRequest read_completion(const Json& body, const ServedModel& model) {
   if (completion.echoes && completion.answering.streams) {
     fields.fail("echo", "does not go with stream");
   }
-  fields.refuse({"suffix", "prompt_logprobs", "prompt_embeds", "return_token_ids"});
+  completion.answering.prompt_top = read_prompt_logprobs(fields, completion.answering.streams);
+  fields.refuse({"prompt_embeds", "return_token_ids"});
   fields.accept({"metadata", "store", "request_id", "skip_special_tokens", "cache_prompt"});
   fields.accept({"add_special_tokens", "spaces_between_special_tokens", "keep_alive", "ttl"});
   fields.log_unknown("completions");

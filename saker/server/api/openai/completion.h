@@ -19,8 +19,9 @@ struct CompletionRequest {
   std::vector<engine::Prompt> prompts;
   engine::Request request;  // Without a prompt.
   Answering answering;
-  bool echoes = false;         // The answer begins with the prompt.
-  bool has_no_answer = false;  // max_tokens is 0: the prompt's log-probabilities alone.
+  bool echoes = false;                     // The answer begins with the prompt.
+  bool has_no_answer = false;              // max_tokens is 0: the prompt's log-probabilities alone.
+  std::vector<Json> prompt_logprobs = {};  // One per prompt, once they are known; or none.
 };
 
 // Throws a 400, or a 404 for an unknown model.

@@ -65,6 +65,7 @@ class CompletionEncoder : public Encoder {
         has_no_answer_(completion.has_no_answer),
         choices_(completion.prompts.size() * choices_each_),
         tokenizer_(tokenizer) {
+    prompt_logprobs_ = completion.prompt_logprobs;
     for (std::size_t i = 0; i < choices_.size() && !echoed.empty(); ++i) {
       add_prompt(echoed[i / choices_each_], choices_[i]);
     }
@@ -165,6 +166,10 @@ class CompletionEncoder : public Encoder {
     Choice& choice = choices_[static_cast<std::size_t>(index)];
     Json json = {{"index", index}, {"text", text}};
     json["logprobs"] = answering_.top_logprobs ? choice.tokens.take() : Json(nullptr);
+    if (!prompt_logprobs_.empty()) {
+      json["prompt_logprobs"] =
+          prompt_logprobs_.at(static_cast<std::size_t>(index) / choices_each_);
+    }
     const bool is_cut = has_no_answer_ || (result != nullptr && !is_whole(*result));
     json["finish_reason"] = result == nullptr && !has_no_answer_ ? Json(nullptr)
                             : is_cut                             ? Json("length")
@@ -191,6 +196,7 @@ class CompletionEncoder : public Encoder {
   std::string id_ = new_id("cmpl-");
   std::int64_t created_ = unix_time();
   std::vector<Choice> choices_;
+  std::vector<Json> prompt_logprobs_;  // One per prompt, or none.
   const text::Tokenizer* tokenizer_;
   Usage usage_;
 };

@@ -7,6 +7,7 @@
 #include "saker/server/api/openai/embeddings.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/models.h"
+#include "saker/server/api/openai/prompt_logprobs.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/prompt_scores.h"
 #include "saker/server/turns/turn.h"
@@ -34,9 +35,15 @@ Delivery delivery_of(const Answering& answering) {
 }
 
 void answer_chat(const ExchangePtr& exchange, const ModelPtr& model) {
-  const ChatRequest chat = read_chat(parse_body(exchange->request().body), *model);
+  ChatRequest chat = read_chat(parse_body(exchange->request().body), *model);
+  if (chat.answering.prompt_top) {
+    const engine::Request& request = chat.request;
+    chat.answering.prompt_logprobs =
+        prompt_logprobs({request.prompt}, request.placement, *chat.answering.prompt_top, *model)
+            .front();
+  }
   std::vector<engine::Stream> streams;
-  streams.push_back(submit(*model, chat.request));
+  streams.push_back(submit(*exchange, *model, chat.request));
   const int choices = chat.request.output.n;
   run_turn(
       exchange,
@@ -64,7 +71,11 @@ std::vector<EchoedPrompt> echo(const CompletionRequest& completion, const Served
     );
   }
   if (completion.answering.top_logprobs) {
-    auto scores = score_prompts(model.model(), tokens, *completion.answering.top_logprobs);
+    auto scores = score_prompts(
+        model.model(),
+        tokens,
+        {.top = *completion.answering.top_logprobs, .adapter = completion.request.placement.adapter}
+    );
     for (std::size_t i = 0; i < echoed.size(); ++i) {
       echoed[i].logprobs = std::move(scores[i].logprobs);
       echoed[i].top = std::move(scores[i].top);
@@ -74,14 +85,15 @@ std::vector<EchoedPrompt> echo(const CompletionRequest& completion, const Served
 }
 
 void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
-  const CompletionRequest completion =
-      read_completion(parse_body(exchange->request().body), *model);
+  CompletionRequest completion = read_completion(parse_body(exchange->request().body), *model);
   std::vector<EchoedPrompt> echoed;
   if (completion.echoes) {
-    if (!completion.request.placement.adapter.empty() && completion.answering.top_logprobs) {
-      throw bad_field("echo", "log-probabilities of a prompt are the base model's alone");
-    }
     echoed = echo(completion, *model);
+  }
+  if (completion.answering.prompt_top) {
+    completion.prompt_logprobs = prompt_logprobs(
+        completion.prompts, completion.request.placement, *completion.answering.prompt_top, *model
+    );
   }
   auto encoder = completion_encoder(completion, std::move(echoed), model->model().tokenizer());
   if (completion.has_no_answer) {
@@ -91,7 +103,7 @@ void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
   for (const engine::Prompt& prompt : completion.prompts) {
     engine::Request request = completion.request;
     request.prompt = prompt;
-    streams.push_back(submit(*model, request));
+    streams.push_back(submit(*exchange, *model, request));
   }
   run_turn(
       exchange,
@@ -103,6 +115,23 @@ void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
   );
 }
 
+// A prompt's tokens, for routers that look for a replica with the same ones in its cache.
+Json rendered(const engine::Request& request, const ServedModel& model) {
+  return {{"token_ids", model.model().prompt_tokens(request)}};
+}
+
+Json render_chat(const Json& body, const ServedModel& model) {
+  return rendered(read_chat(body, model).request, model);
+}
+
+Json render_completion(const Json& body, const ServedModel& model) {
+  Json list = Json::array();
+  for (const engine::Prompt& prompt : read_completion(body, model).prompts) {
+    list.push_back(rendered({.prompt = prompt}, model));
+  }
+  return list;
+}
+
 }  // namespace
 
 void add_routes(http::Router& router, const ModelPtr& model) {
@@ -112,6 +141,14 @@ void add_routes(http::Router& router, const ModelPtr& model) {
     });
     router.add("POST", prefix + "/completions", [model](const ExchangePtr& exchange) {
       answer_completion(exchange, model);
+    });
+    router.add("POST", prefix + "/chat/completions/render", [model](const ExchangePtr& exchange) {
+      const Json body = parse_body(exchange->request().body);
+      exchange->respond(json_response(render_chat(body, *model)));
+    });
+    router.add("POST", prefix + "/completions/render", [model](const ExchangePtr& exchange) {
+      const Json body = parse_body(exchange->request().body);
+      exchange->respond(json_response(render_completion(body, *model)));
     });
     router.add("POST", prefix + "/embeddings", [model](const ExchangePtr& exchange) {
       const Json body = parse_body(exchange->request().body);

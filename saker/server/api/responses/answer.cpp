@@ -2,7 +2,10 @@
 #include "saker/server/api/responses/answer.h"
 
 #include "saker/base/json/json_numbers.h"
+#include "saker/server/api/responses/custom_tool.h"
 #include "saker/server/turns/collected_answer.h"
+#include "saker/server/turns/content_tokens.h"
+#include "saker/server/turns/token_json.h"
 #include "saker/server/turns/wire.h"
 
 #include <string>
@@ -15,8 +18,12 @@ namespace {
 
 class Response : public Encoder {
  public:
-  Response(ResponsesRequest request, std::shared_ptr<ResponseStore> store)
-      : request_(std::move(request)), store_(std::move(store)) {
+  Response(
+      ResponsesRequest request,
+      std::shared_ptr<ResponseStore> store,
+      const text::Tokenizer* tokenizer
+  )
+      : request_(std::move(request)), store_(std::move(store)), tokenizer_(tokenizer) {
     response_ = {
         {"id", new_id("resp_")},
         {"object", "response"},
@@ -39,24 +46,25 @@ class Response : public Encoder {
   }
 
   void add(engine::Event event, std::string& out) override {
-    if (const auto* thought = std::get_if<text::ReasoningPiece>(&event.what)) {
+    if (auto* token = std::get_if<engine::TokenEvent>(&event.what)) {
+      tokens_.add(std::move(*token));
+    } else if (const auto* thought = std::get_if<text::ReasoningPiece>(&event.what)) {
+      tokens_.drop();
       open(Item::kReasoning, out);
       text_ += thought->text;
-      emit_delta("response.reasoning_text.delta", thought->text, out);
+      emit("response.reasoning_text.delta", place({{"delta", thought->text}}), out);
     } else if (const auto* piece = std::get_if<text::ContentPiece>(&event.what)) {
-      open(Item::kMessage, out);
-      text_ += piece->text;
-      emit_delta("response.output_text.delta", piece->text, out);
+      add_content(piece->text, out);
     } else if (const auto* call = std::get_if<text::CallOpened>(&event.what)) {
+      tokens_.drop();
       close("completed", out);
       open_call(*call, out);
     } else if (const auto* more = std::get_if<text::CallArguments>(&event.what)) {
+      tokens_.drop();
       text_ += more->text;
-      emit(
-          "response.function_call_arguments.delta",
-          {{"item_id", item_["id"]}, {"output_index", index_}, {"delta", more->text}},
-          out
-      );
+      if (kind_ == Item::kCall) {
+        emit_input("response.function_call_arguments.delta", {{"delta", more->text}}, out);
+      }
     } else if (std::holds_alternative<text::CallClosed>(event.what)) {
       close("completed", out);
     } else if (const auto* end = std::get_if<engine::End>(&event.what)) {
@@ -78,7 +86,7 @@ class Response : public Encoder {
   }
 
  private:
-  enum class Item { kNone, kReasoning, kMessage, kCall };
+  enum class Item { kNone, kReasoning, kMessage, kCall, kCustomCall };
 
   void emit(std::string_view type, Json data, std::string& out) {
     if (!request_.streams) {
@@ -96,12 +104,21 @@ class Response : public Encoder {
     return place;
   }
 
-  void emit_delta(std::string_view type, const std::string& delta, std::string& out) {
-    Json data = place({{"delta", delta}});
-    if (kind_ == Item::kMessage) {
-      data["logprobs"] = Json::array();
-    }
+  // The place of a call's text.
+  void emit_input(std::string_view type, Json more, std::string& out) {
+    Json data = {{"item_id", item_["id"]}, {"output_index", index_}};
+    data.update(more);
     emit(type, std::move(data), out);
+  }
+
+  void add_content(const std::string& delta, std::string& out) {
+    open(Item::kMessage, out);
+    text_ += delta;
+    Json logprobs = token_logprobs(tokens_.take(delta), tokenizer_);
+    logprobs_.insert(logprobs_.end(), logprobs.begin(), logprobs.end());
+    Json data = place({{"delta", delta}});
+    data["logprobs"] = std::move(logprobs);
+    emit("response.output_text.delta", std::move(data), out);
   }
 
   Json part() const {
@@ -112,7 +129,7 @@ class Response : public Encoder {
         {"type", "output_text"},
         {"text", text_},
         {"annotations", Json::array()},
-        {"logprobs", Json::array()},
+        {"logprobs", logprobs_},
     };
   }
 
@@ -144,14 +161,15 @@ class Response : public Encoder {
   }
 
   void open_call(const text::CallOpened& call, std::string& out) {
-    kind_ = Item::kCall;
+    const bool is_custom = request_.custom_tools.contains(call.name);
+    kind_ = is_custom ? Item::kCustomCall : Item::kCall;
     item_ = {
-        {"id", new_id("fc_")},
-        {"type", "function_call"},
+        {"id", new_id(is_custom ? "ctc_" : "fc_")},
+        {"type", is_custom ? "custom_tool_call" : "function_call"},
         {"status", "in_progress"},
         {"call_id", call.id},
         {"name", call.name},
-        {"arguments", ""},
+        {is_custom ? "input" : "arguments", ""},
     };
     emit("response.output_item.added", {{"output_index", index_}, {"item", item_}}, out);
   }
@@ -160,29 +178,20 @@ class Response : public Encoder {
     if (kind_ == Item::kNone) {
       return;
     }
-    if (kind_ == Item::kCall) {
-      item_["arguments"] = text_;
-      emit(
-          "response.function_call_arguments.done",
-          {{"item_id", item_["id"]},
-           {"output_index", index_},
-           {"name", item_["name"]},
-           {"arguments", text_}},
-          out
-      );
-    } else {
-      const bool is_message = kind_ == Item::kMessage;
-      Json done = place({{"text", text_}});
-      if (is_message) {
-        done["logprobs"] = Json::array();
-      }
-      emit(
-          is_message ? "response.output_text.done" : "response.reasoning_text.done",
-          std::move(done),
-          out
-      );
-      emit("response.content_part.done", place({{"part", part()}}), out);
-      item_["content"] = Json::array({part()});
+    switch (kind_) {
+      case Item::kCall:
+        item_["arguments"] = text_;
+        emit_input(
+            "response.function_call_arguments.done",
+            {{"name", item_["name"]}, {"arguments", text_}},
+            out
+        );
+        break;
+      case Item::kCustomCall:
+        close_custom_call(out);
+        break;
+      default:
+        close_text(out);
     }
     item_["status"] = status;
     emit("response.output_item.done", {{"output_index", index_}, {"item", item_}}, out);
@@ -190,6 +199,30 @@ class Response : public Encoder {
     ++index_;
     kind_ = Item::kNone;
     text_.clear();
+    logprobs_ = Json::array();
+  }
+
+  // The text is known when the arguments are whole.
+  void close_custom_call(std::string& out) {
+    const std::string input = custom_input(text_);
+    item_["input"] = input;
+    emit_input("response.custom_tool_call_input.delta", {{"delta", input}}, out);
+    emit_input("response.custom_tool_call_input.done", {{"input", input}}, out);
+  }
+
+  void close_text(std::string& out) {
+    const bool is_message = kind_ == Item::kMessage;
+    Json done = place({{"text", text_}});
+    if (is_message) {
+      done["logprobs"] = logprobs_;
+    }
+    emit(
+        is_message ? "response.output_text.done" : "response.reasoning_text.done",
+        std::move(done),
+        out
+    );
+    emit("response.content_part.done", place({{"part", part()}}), out);
+    item_["content"] = Json::array({part()});
   }
 
   void finish(const engine::GenerateResult& result, std::string& out) {
@@ -231,10 +264,13 @@ class Response : public Encoder {
         message["content"] =
             message["content"].get<std::string>() + item["content"][0]["text"].get<std::string>();
       } else {
+        const bool is_custom = item["type"] == "custom_tool_call";
+        const Json arguments = is_custom ? Json(custom_arguments(item["input"].get<std::string>()))
+                                         : item["arguments"];
         calls.push_back(
             {{"id", item["call_id"]},
              {"type", "function"},
-             {"function", {{"name", item["name"]}, {"arguments", item["arguments"]}}}}
+             {"function", {{"name", item["name"]}, {"arguments", arguments}}}}
         );
       }
     }
@@ -251,6 +287,9 @@ class Response : public Encoder {
 
   ResponsesRequest request_;
   std::shared_ptr<ResponseStore> store_;
+  const text::Tokenizer* tokenizer_;
+  ContentTokens tokens_;
+  Json logprobs_ = Json::array();  // Of the open message.
   Json response_;
   int sequence_ = 0;
   Item kind_ = Item::kNone;  // The open item.
@@ -262,9 +301,9 @@ class Response : public Encoder {
 }  // namespace
 
 std::unique_ptr<Encoder> response_encoder(
-    ResponsesRequest request, std::shared_ptr<ResponseStore> store
+    ResponsesRequest request, std::shared_ptr<ResponseStore> store, const text::Tokenizer* tokenizer
 ) {
-  return std::make_unique<Response>(std::move(request), std::move(store));
+  return std::make_unique<Response>(std::move(request), std::move(store), tokenizer);
 }
 
 }  // namespace saker::server::responses

@@ -2,6 +2,7 @@
 #include "saker/server/api/responses/request.h"
 
 #include "saker/base/utf8.h"
+#include "saker/server/api/responses/custom_tool.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/sampling_fields.h"
 #include "saker/server/turns/tools.h"
@@ -62,7 +63,9 @@ class Conversation {
       add_message(fields);
     } else if (type == "function_call") {
       add_call(fields);
-    } else if (type == "function_call_output") {
+    } else if (type == "custom_tool_call") {
+      add_custom_call(fields);
+    } else if (type == "function_call_output" || type == "custom_tool_call_output") {
       add_output(fields);
     } else if (type == "reasoning") {
       add_thoughts(fields);
@@ -103,9 +106,18 @@ class Conversation {
   }
 
   void add_call(Fields& fields) {
-    for (const std::string_view name : {"call_id", "name", "arguments"}) {
-      fields.required(name);
-    }
+    fields.required("arguments");
+    add_call(fields, *fields.text("arguments"));
+  }
+
+  void add_custom_call(Fields& fields) {
+    fields.required("input");
+    add_call(fields, custom_arguments(*fields.text("input")));
+  }
+
+  void add_call(Fields& fields, const std::string& arguments) {
+    fields.required("call_id");
+    fields.required("name");
     Json& message = answer();
     if (!message.contains("tool_calls")) {
       message["tool_calls"] = Json::array();
@@ -113,7 +125,7 @@ class Conversation {
     message["tool_calls"].push_back(
         {{"id", *fields.text("call_id")},
          {"type", "function"},
-         {"function", {{"name", *fields.text("name")}, {"arguments", *fields.text("arguments")}}}}
+         {"function", {{"name", *fields.text("name")}, {"arguments", arguments}}}}
     );
   }
 
@@ -147,7 +159,7 @@ class Conversation {
   Json messages_;
 };
 
-std::optional<Json> read_tools(Fields& fields) {
+std::optional<Json> read_tools(Fields& fields, std::set<std::string>& custom_tools) {
   const Json* given = fields.list("tools");
   if (given == nullptr) {
     return std::nullopt;
@@ -160,6 +172,11 @@ std::optional<Json> read_tools(Fields& fields) {
     Fields tool((*given)[i], fmt::format("tools[{}]", i));
     tool.required("type");
     const std::string type = *tool.text("type");
+    if (type == "custom") {
+      tools.push_back(custom_tool(tool));
+      custom_tools.insert(*tool.text("name"));
+      continue;
+    }
     if (type != "function") {  // Some clients always send tools that their vendor's servers run.
       spdlog::info("responses: the tool {} is left out", quote(type));
       continue;
@@ -198,6 +215,21 @@ void read_reasoning(Fields& fields, engine::Request& request) {
       request.prompt.think = *effort != "none";
       request.prompt.template_kwargs.emplace("reasoning_effort", *effort);
     }
+  }
+}
+
+// Log-probabilities come if `include` lists them; `top_logprobs` is the number of alternatives.
+void read_logprobs(Fields& fields, ResponsesRequest& responses) {
+  constexpr int kMost = 20;
+  const auto top = fields.integer("top_logprobs", 0, kMost).value_or(0);
+  const Json* include = fields.list("include");
+  responses.has_logprobs =
+      top > 0 ||
+      (include != nullptr &&
+       std::ranges::find(*include, Json("message.output_text.logprobs")) != include->end());
+  if (responses.has_logprobs) {
+    responses.request.output.logprobs = static_cast<int>(top);
+    responses.request.output.token_events = true;
   }
 }
 
@@ -287,7 +319,7 @@ ResponsesRequest read_responses(const Json& body, const ServedModel& model, Resp
   responses.model = found.name;
   request.placement.adapter = found.adapter;
   read_input(fields, store, responses);
-  request.prompt.tools = read_tools(fields);
+  request.prompt.tools = read_tools(fields, responses.custom_tools);
   read_tool_choice(fields, request);
   read_sampling(fields, model, request);
   read_format(fields, request);
@@ -305,8 +337,8 @@ ResponsesRequest read_responses(const Json& body, const ServedModel& model, Resp
   }
   request.output.tool_choice.is_parallel = fields.flag("parallel_tool_calls").value_or(true);
   fields.object("metadata");
-  fields.list("include");
-  fields.refuse({"background", "conversation", "prompt", "top_logprobs", "max_tool_calls"});
+  read_logprobs(fields, responses);
+  fields.refuse({"background", "conversation", "prompt", "max_tool_calls"});
   fields.accept({"stream_options", "service_tier", "client_metadata", "context_management"});
   responses.echoed = echoed(fields, request, responses);
   fields.log_unknown("responses");

@@ -8,6 +8,7 @@
 #include "saker/server/api/responses/store.h"
 #include "saker/server/turns/served_model.h"
 
+#include <set>
 #include <string>
 
 namespace saker::server::responses {
@@ -17,7 +18,9 @@ struct ResponsesRequest {
   std::string model;  // As it was asked for.
   bool streams = false;
   bool stores = true;
-  Json echoed;        // Members of the request that the response repeats.
+  std::set<std::string> custom_tools;  // Names of tools whose input is free text.
+  bool has_logprobs = false;           // Of the content's tokens.
+  Json echoed;                         // Members of the request that the response repeats.
   Json conversation;  // Messages without the instructions, which are not carried over.
   Json input;         // The request's input items.
 };

@@ -27,14 +27,14 @@ constexpr std::string_view kInputItems = "/input_items";
 void answer(const ExchangePtr& exchange, const ModelPtr& model, const StorePtr& store) {
   ResponsesRequest request = read_responses(parse_body(exchange->request().body), *model, *store);
   std::vector<engine::Stream> streams;
-  streams.push_back(submit(*model, request.request));
+  streams.push_back(submit(*exchange, *model, request.request));
   const bool is_stream = request.streams;
   run_turn(
       exchange,
       model,
       std::move(streams),
       1,
-      response_encoder(std::move(request), store),
+      response_encoder(std::move(request), store, model->model().tokenizer()),
       {.streams = is_stream,
        .head = is_stream ? sse_head() : http::Response{},
        .ping = std::string(kSsePing),

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Lines of packed weights: sixteen words, one of each row of an NR block.
+
+#include "saker/kernels/cpu/simd/vec.h"
+#include "saker/kernels/layout/packed_matrix.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kLaneBytes = 64;  // Bytes of a line.
+
+inline U32x16 load_line(const std::byte* at, int line) {
+  return load_u32(reinterpret_cast<const std::uint32_t*>(at) + line * kBlockRows);
+}
+
+inline void store_line(std::byte* at, int line, U32x16 words) {
+  store_u32(reinterpret_cast<std::uint32_t*>(at) + line * kBlockRows, words);
+}
+
+}  // namespace saker::kernels::SAKER_ISA
