@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a build needs and says what it installs; says nothing when all is there.
 #   tools/setup.sh           compilers, libraries, test libraries, Rust
-#   tools/setup.sh checks    also what formatting, clang-tidy, fuzzing and tests of the page need
+#   tools/setup.sh checks    also what formatting, clang-tidy, fuzzing and tests of the page and of clients need
 #   tools/setup.sh races     that, and what names the functions in reports of races
 #   tools/setup.sh coverage  also what counts lines
 #   tools/setup.sh docs      also what `make docs` needs

@@ -1,38 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """`saker serve` on the bundled model: what it answers is what `generate` and `score` say."""
 import concurrent.futures
-import http.client
 import json
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 import unittest
 
-from saker import DEMO, PROGRAM, ROOT, SakerTest
+from saker import DEMO, PROGRAM, ROOT
+from server import ServerTest
 
 QUESTION = "What does a fox eat?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
 CHAT = "/v1/chat/completions"
 
 
-class Serve(SakerTest):
-    def start(self, *args, models=(str(DEMO),)):
-        self.process = subprocess.Popen([PROGRAM, "serve", *models, "--port", "0", *args], stderr=subprocess.PIPE, text=True,
-                                        env={**os.environ, "SAKER_CONFIG": ""}, cwd=tempfile.gettempdir())
-        self.addCleanup(self.process.stderr.close)
-        self.addCleanup(self.process.wait)
-        self.addCleanup(self.process.kill)
-        for line in self.process.stderr:
-            if found := re.search(r"is at http://127.0.0.1:(\d+)$", line.strip()):
-                self.port = int(found[1])
-                return
-        self.fail("the server did not start")
-
+class Serve(ServerTest):
     def golden(self, name):
         """A tiny model with random weights."""
         folder = self.folder / name
@@ -42,25 +28,6 @@ class Serve(SakerTest):
         tokenizer = json.loads((ROOT / "tests/text/golden/byte_level_bpe.json").read_text())["tokenizer"]
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
         return folder
-
-    def request(self, path, body=None, method=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        try:
-            connection.request(method or ("GET" if body is None else "POST"), path, None if body is None else json.dumps(body))
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
-
-    def post(self, path, body, status=200):
-        got, data = self.request(path, body)
-        self.assertEqual(got, status, data)
-        return json.loads(data)
-
-    def events(self, path, body):
-        got, data = self.request(path, {**body, "stream": True})
-        self.assertEqual(got, 200, data)
-        return [json.loads(line[6:]) for line in data.decode().splitlines() if line.startswith("data: {")]
 
     def test_continued_answers_end_as_whole_ones(self):
         self.start()

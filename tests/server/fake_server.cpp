@@ -14,12 +14,12 @@
 //                "keep_alive_ms": N, "pinned": true}]}
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
+#include "saker/engine/logging.h"
 #include "saker/engine/pool/model_details.h"
 #include "saker/server/service.h"
 
 #include "tests/support/certificates.h"
 #include "tests/support/fake_engine.h"
-#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <chrono>
@@ -165,7 +165,7 @@ void serve(const Json& script, int port, std::string_view key, const Json& given
 }  // namespace
 
 int main(int argc, char** argv) {
-  spdlog::set_level(spdlog::level::off);  // It would write to standard output.
+  saker::log_to_stderr();
   try {
     if (argc > 3 && std::string_view(argv[1]) == "--certificate") {
       saker::write_certificate(argv[2], argv[3]);

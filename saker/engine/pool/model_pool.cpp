@@ -377,7 +377,7 @@ double ModelPool::Impl::busy_seconds() const {
   const std::lock_guard lock(mutex_);
   double longest = 0.0;
   for (const ModelSlot& slot : slots_) {
-    longest = slot.engine == nullptr ? longest : std::max(longest, slot.engine->busy_seconds());
+    longest = slot.loaded == nullptr ? longest : std::max(longest, slot.loaded->busy_seconds());
   }
   return longest;
 }
