@@ -37,7 +37,7 @@ void add_model_options(CLI::App& command, ModelOptions& options);
 // wrong with them.
 std::shared_ptr<server::ModelCatalog> make_catalog(const ModelOptions& options);
 
-// What clients may do with the models.
+// The rights of clients over the models.
 server::ModelRouteOptions route_options(
     const ModelOptions& options, const std::shared_ptr<server::ModelCatalog>& catalog
 );

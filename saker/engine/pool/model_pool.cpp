@@ -50,7 +50,6 @@ class ModelPool::Impl : public std::enable_shared_from_this<Impl> {
   std::uint64_t ask(std::string_view name, Taker taker, std::optional<KeepAlive> keep_alive);
   void cancel(std::uint64_t ticket);
   void unload(std::string_view name);
-  double busy_seconds() const;
   std::vector<PoolEntry> models() const;
   std::optional<std::string> find(std::string_view name) const;
 
@@ -373,15 +372,6 @@ bool ModelPool::Impl::make_room(const ModelSlot& wanted) {
   return false;
 }
 
-double ModelPool::Impl::busy_seconds() const {
-  const std::lock_guard lock(mutex_);
-  double longest = 0.0;
-  for (const ModelSlot& slot : slots_) {
-    longest = slot.loaded == nullptr ? longest : std::max(longest, slot.loaded->busy_seconds());
-  }
-  return longest;
-}
-
 std::vector<PoolEntry> ModelPool::Impl::models() const {
   const std::lock_guard lock(mutex_);
   std::vector<PoolEntry> entries;
@@ -482,10 +472,6 @@ std::shared_ptr<LanguageModel> ModelPool::use(std::string_view name) {
 
 void ModelPool::unload(std::string_view name) {
   impl_->unload(name);
-}
-
-double ModelPool::busy_seconds() const {
-  return impl_->busy_seconds();
 }
 
 std::vector<PoolEntry> ModelPool::models() const {

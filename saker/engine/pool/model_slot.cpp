@@ -50,6 +50,7 @@ PoolEntry entry_of(const ModelSlot& slot) {
       .uses = slot.uses,
       .waiting = static_cast<int>(slot.waiters.size()),
       .is_pinned = slot.model.is_pinned,
+      .busy_seconds = slot.loaded == nullptr ? 0.0 : slot.loaded->busy_seconds(),
       .error = reason_of(slot.error),
       .expires = {},
   };

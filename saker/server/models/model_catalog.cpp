@@ -221,4 +221,12 @@ std::string ModelCatalog::remove_adapter(std::string_view name) {
       .with_param("lora_name");
 }
 
+double ModelCatalog::busy_seconds() const {
+  double longest = 0.0;
+  for (const engine::PoolEntry& entry : pool_.models()) {
+    longest = std::max(longest, entry.busy_seconds);
+  }
+  return longest;
+}
+
 }  // namespace saker::server

@@ -80,8 +80,8 @@ class ModelCatalog {
 
   std::size_t memory_bytes() const { return pool_.memory_bytes(); }
 
-  // As the pool's.
-  double busy_seconds() const { return pool_.busy_seconds(); }
+  // The longest LanguageModel::busy_seconds of all loaded models.
+  double busy_seconds() const;
 
   // As the pool's.
   void close() { pool_.close(); }

@@ -60,7 +60,8 @@ struct PoolEntry {
   int uses = 0;     // Holders of it.
   int waiting = 0;  // Who asked for it and has no answer yet.
   bool is_pinned = false;
-  std::string error;  // Why its last load failed; empty if it did not.
+  double busy_seconds = 0.0;  // See LanguageModel::busy_seconds; 0 if it is not loaded.
+  std::string error;          // Why its last load failed; empty if it did not.
   // When it leaves if nobody uses it until then; none: not by time.
   std::optional<std::chrono::system_clock::time_point> expires;
 };
@@ -101,9 +102,6 @@ class ModelPool {
   // Unloads a model, pinned or not, when nobody uses it any more; who asks for it from now on waits
   // until it is loaded again. One that is not loaded stays so. Throws kNotFound for an unknown name.
   void unload(std::string_view name);
-
-  // The longest LanguageModel::busy_seconds of all loaded models.
-  double busy_seconds() const;
 
   // In the order of `add`.
   std::vector<PoolEntry> models() const;

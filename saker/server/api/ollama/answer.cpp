@@ -146,7 +146,7 @@ class Answer : public Encoder {
   std::chrono::nanoseconds load_;
   CollectedAnswer answer_;
   ContentTokens tokens_;
-  std::vector<engine::TokenEvent> unsent_;  // Of content.
+  std::vector<engine::TokenEvent> unsent_;  // Content alone.
   Clock::time_point start_ = Clock::now();
 };
 

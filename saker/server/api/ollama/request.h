@@ -20,7 +20,7 @@ struct OllamaRequest {
   bool streams = true;
   // There is no prompt: the request only loads the model.
   bool only_loads = false;
-  bool has_logprobs = false;  // Of the content's tokens.
+  bool has_logprobs = false;  // For the content's tokens.
 };
 
 // Throws a 400, or a 404 for an unknown model.
