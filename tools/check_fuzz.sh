@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tools/check_fuzz.sh [seconds each]: runs every fuzz program from what tests/fuzz/corpus keeps, with another seed each time,
-# one a processor at a time; findings stay in build/fuzz/findings/.
+# two a processor at a time; findings stay in build/fuzz/findings/.
 set -eu
 exec </dev/null
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 1' INT TERM
 find build/fuzz/tests/fuzz -maxdepth 1 -type f -name 'fuzz_*' -perm -u+x | sort |
-  xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 1 sh -c '
+  xargs -P $((2 * $(getconf _NPROCESSORS_ONLN))) -n 1 sh -c '
     name=${2##*/fuzz_}
     work=build/fuzz/corpus/$name
     mkdir -p "$work"
