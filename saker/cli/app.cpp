@@ -82,7 +82,9 @@ std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
 // Tells about a forgotten MODEL: answers of the bundled one would surprise.
 void tell_of_demo(const CLI::App& command) {
   const CLI::Option* model = command.get_option_no_throw("MODEL");
-  if (model != nullptr && model->count() == 0 && !model->get_required()) {
+  const CLI::Option* file = command.get_option_no_throw("--models");
+  const bool has_file = file != nullptr && file->count() > 0;
+  if (model != nullptr && model->count() == 0 && !model->get_required() && !has_file) {
     spdlog::warn(
         "no MODEL is given, so that this is the bundled demo model, a toy of 3 million parameters; "
         "`saker help` shows how to get others"
