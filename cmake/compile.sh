@@ -12,10 +12,7 @@ shift 2
 case $compiler in
   */g++) [ "$compiler" -ef "${compiler%g++}c++" ] && compiler=${compiler%g++}c++ ;;
 esac
-# Options that change no object: -Werror, and what cmake/precompiled.cmake adds.
-silent="-Wno-alloc-size-larger-than -Wno-array-bounds -Wno-dangling-pointer -Wno-free-nonheap-object -Wno-nonnull
-  -Wno-stringop-overflow -Wno-stringop-overread -Wno-stringop-truncation -Wno-use-after-free"
-export CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS="-Werror $(echo $silent)" CCACHE_SLOPPINESS=pch_defines,time_macros
+export CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror CCACHE_SLOPPINESS=pch_defines,time_macros
 if [ -e .saker ]; then
   for argument; do
     shift
