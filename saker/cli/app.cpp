@@ -82,6 +82,9 @@ std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
 // Tells about a forgotten MODEL: answers of the bundled one would surprise.
 void tell_of_demo(const CLI::App& command) {
   const CLI::Option* model = command.get_option_no_throw("MODEL");
+  if (command.get_name() == "launch") {
+    return;  // It may find a server with another model, and refuses this one.
+  }
   if (model != nullptr && model->count() == 0 && !model->get_required()) {
     spdlog::warn(
         "no MODEL is given, so that this is the bundled demo model, a toy of 3 million parameters; "

@@ -96,8 +96,7 @@ struct OtherCommand {
 };
 
 constexpr OtherCommand kCommands[] = {
-    {"serve", {"", "there is no server yet; saker run chats on a terminal"}},
-    {"server", {"", "there is no server yet; saker run chats on a terminal"}},
+    {"server", {"serve", ""}},
     {"ps", {"list", "no model stays in memory between commands"}},
     {"stop", {"", "no model stays in memory between commands"}},
     {"models", {"list", ""}},
