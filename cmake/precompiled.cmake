@@ -41,13 +41,30 @@ function(saker_precompile_as target other)
   endif()
 endfunction()
 
-# What ccache needs. While it optimizes, g++ 12 gives false alarms inside headers that were compiled before, so that its
-# warnings are no errors here. The same sources are compiled by clang, and without such headers by its preset for clang-tidy
-# and in wheels.
+# Warnings that g++ 12 finds while it optimizes: inside headers that were compiled before they are false alarms of the
+# standard library, so that they are no errors. All other warnings are; clang compiles the same sources.
+set(
+  precompiled_false_alarms
+  array-bounds
+  dangling-pointer
+  format-overflow
+  format-truncation
+  free-nonheap-object
+  mismatched-new-delete
+  nonnull
+  stringop-overflow
+  stringop-overread
+  stringop-truncation
+  uninitialized
+  use-after-free
+)
+list(TRANSFORM precompiled_false_alarms PREPEND -Wno-error=)
+
+# What ccache needs.
 function(saker_keep_precompiled target)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
   else()
-    target_compile_options(${target} PRIVATE -fpch-preprocess -Wno-error)
+    target_compile_options(${target} PRIVATE -fpch-preprocess ${precompiled_false_alarms})
   endif()
 endfunction()
