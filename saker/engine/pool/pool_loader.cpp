@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/error.h"
+#include "saker/engine/pool/forwarded_model.h"
 #include "saker/engine/pool/model_pool.h"
 #include "saker/load/files/model_dir.h"
 
@@ -38,41 +39,14 @@ std::size_t weight_files_bytes(const std::filesystem::path& model) {
   return bytes;
 }
 
-// An engine that its model owns.
-class OwnedEngine : public LanguageModel {
+// A model that owns its engine. Its base only refers to the engine, which ends first.
+class OwnedEngine : public ForwardedModel {
  public:
   explicit OwnedEngine(std::unique_ptr<Engine> engine)
-      : engine_(std::move(engine)), model_(as_language_model(*engine_)) {}
-
-  Stream submit(Request request) override { return model_->submit(std::move(request)); }
-
-  std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests) override {
-    return model_->score(requests);
-  }
-
-  EmbedResult embed(const EmbedRequest& request) override { return model_->embed(request); }
-
-  RerankResult rerank(const RerankRequest& request) override { return model_->rerank(request); }
-
-  std::vector<std::int32_t> prompt_tokens(const Request& request) const override {
-    return model_->prompt_tokens(request);
-  }
-
-  const ModelFacts& facts() const override { return model_->facts(); }
-
-  const text::Tokenizer* tokenizer() const override { return model_->tokenizer(); }
-
-  const text::ChatTemplate* chat_template() const override { return model_->chat_template(); }
-
-  sample::SamplingOptions recommended_sampling() const override {
-    return model_->recommended_sampling();
-  }
-
-  double busy_seconds() const override { return model_->busy_seconds(); }
+      : ForwardedModel(as_language_model(*engine)), engine_(std::move(engine)) {}
 
  private:
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<LanguageModel> model_;
 };
 
 }  // namespace

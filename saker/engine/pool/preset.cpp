@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/engine/options/apply_options.h"
 #include "saker/engine/options/option_values.h"
+#include "saker/engine/pool/forwarded_model.h"
 
 #include <algorithm>
 #include <array>
@@ -31,13 +32,13 @@ sample::SamplingOptions over(const Json& options, sample::SamplingOptions sampli
   return request.sampling;
 }
 
-class PresetModel : public LanguageModel {
+class PresetModel : public ForwardedModel {
  public:
   PresetModel(std::unique_ptr<LanguageModel> model, const Preset& preset)
-      : model_(std::move(model)),
+      : ForwardedModel(std::move(model)),
         kv_bits_(preset.kv_bits),
-        facts_(model_->facts()),
-        sampling_(over(preset.sampling, model_->recommended_sampling())) {
+        facts_(base().facts()),
+        sampling_(over(preset.sampling, base().recommended_sampling())) {
     if (preset.context > 0 && preset.context < facts_.context_length) {
       facts_.context_length = preset.context;
       is_shorter_ = true;
@@ -51,35 +52,17 @@ class PresetModel : public LanguageModel {
     if (is_shorter_) {
       limit(request);
     }
-    return model_->submit(std::move(request));
+    return base().submit(std::move(request));
   }
-
-  std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests) override {
-    return model_->score(requests);
-  }
-
-  EmbedResult embed(const EmbedRequest& request) override { return model_->embed(request); }
-
-  RerankResult rerank(const RerankRequest& request) override { return model_->rerank(request); }
-
-  std::vector<std::int32_t> prompt_tokens(const Request& request) const override {
-    return model_->prompt_tokens(request);
-  }
-
-  double busy_seconds() const override { return model_->busy_seconds(); }
 
   const ModelFacts& facts() const override { return facts_; }
-
-  const text::Tokenizer* tokenizer() const override { return model_->tokenizer(); }
-
-  const text::ChatTemplate* chat_template() const override { return model_->chat_template(); }
 
   sample::SamplingOptions recommended_sampling() const override { return sampling_; }
 
  private:
   // Prompt and answer end where the preset's context does.
   void limit(Request& request) const {
-    const auto tokens = static_cast<std::int64_t>(model_->prompt_tokens(request).size());
+    const auto tokens = static_cast<std::int64_t>(base().prompt_tokens(request).size());
     const std::int64_t room = facts_.context_length - tokens;
     require(
         room > 0,
@@ -92,7 +75,6 @@ class PresetModel : public LanguageModel {
     most = static_cast<int>(most == kNoTokenLimit ? room : std::min<std::int64_t>(most, room));
   }
 
-  std::unique_ptr<LanguageModel> model_;
   int kv_bits_;
   ModelFacts facts_;
   bool is_shorter_ = false;
