@@ -213,7 +213,8 @@ class Serve(ServerTest):
             self.fails("serve", "--models", self.folder / "models.json", "--port", "0", says=says)
         self.fails("serve", DEMO, DEMO / "draft", "--alias", "a", says="--models")
         self.fails("serve", DEMO, "--memory", "much", says="--memory", code=2)
-        self.fails("serve", DEMO, "--keep-alive", "soon", says="expected seconds")
+        for wrong in ("soon", "-3x"):
+            self.fails("serve", DEMO, "--keep-alive", wrong, says="--keep-alive: expected seconds", code=2)
         self.fails("serve", DEMO, "--memory", "1M", "--port", "0", says="GB of memory")
         self.fails("serve", DEMO, "--adapter-dir", "/no/such", "--port", "0", says="--adapter-dir")
 

@@ -15,6 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -233,7 +234,11 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option_function<std::string>(
           "--keep-alive",
           [&options](const std::string& text) {
-            options.keep_alive = server::parse_keep_alive(text);
+            try {
+              options.keep_alive = server::parse_keep_alive(text);
+            } catch (const std::exception& error) {
+              throw CLI::ValidationError("--keep-alive", error.what());
+            }
           },
           "How long a model stays without use: seconds, 10m, 1h; -1: until another one needs its "
           "memory [5m; a single model stays]"
