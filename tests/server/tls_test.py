@@ -16,6 +16,14 @@ import unittest
 from fake import PROGRAM, USER, Server, events
 
 PATH = "/v1/chat/completions"
+LOCKED_KEY = """\
+-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAj2wo0a2rSgZgICCAAw
+DAYIKoZIhvcNAgkFADAdBglghkgBZQMEAQIEECrrDv0N7MkZ4wPT5pOlj+0EQNHB
+KhFGVu6Emuc31PIufnq3XD/SOzjjd8zFtkzcotbEmQblcsk1cJ5mWL5+/SgA/xv2
+MmSODCAakZGWQ/ZzeIk=
+-----END ENCRYPTED PRIVATE KEY-----
+"""
 
 
 class Tls(unittest.TestCase):
@@ -112,7 +120,10 @@ class Tls(unittest.TestCase):
     def test_wrong_files(self):
         other = self.folder / "other.pem"
         subprocess.run([PROGRAM, "--certificate", self.folder / "c2.pem", other], check=True)
-        for options, says in (({"tls_cert": str(self.certificate)}, "key"), ({"tls_cert": "/no-such", "tls_key": str(self.key)}, "/no-such"),
+        locked = self.folder / "locked.pem"
+        locked.write_text(LOCKED_KEY)
+        for options, says in (({"tls_cert": str(self.certificate), "tls_key": str(locked)}, "has a passphrase"),
+                              ({"tls_cert": str(self.certificate)}, "key"), ({"tls_cert": "/no-such", "tls_key": str(self.key)}, "/no-such"),
                               ({"tls_cert": str(self.certificate), "tls_key": str(other)}, "other.pem")):
             server = Server([], options=options)
             _, err, code = server.stop()

@@ -48,6 +48,12 @@ int choose_protocol(
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
+// OpenSSL would ask on the terminal for the passphrase of a key, and wait.
+int no_passphrase(char* /*to*/, int /*size*/, int /*is_new*/, void* was_asked) {
+  *static_cast<bool*>(was_asked) = true;
+  return -1;
+}
+
 std::shared_ptr<ssl_ctx_st> read_context(
     const std::filesystem::path& certificate, const std::filesystem::path& key
 ) {
@@ -65,8 +71,20 @@ std::shared_ptr<ssl_ctx_st> read_context(
       certificate.string(),
       reason()
   );
+  bool has_passphrase = false;
+  SSL_CTX_set_default_passwd_cb(context.get(), no_passphrase);
+  SSL_CTX_set_default_passwd_cb_userdata(context.get(), &has_passphrase);
+  const bool has_key =
+      SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) == 1;
+  SSL_CTX_set_default_passwd_cb_userdata(context.get(), nullptr);
   require(
-      SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) == 1,
+      !has_passphrase,
+      ErrorCode::kInvalidArgument,
+      "{}: the key has a passphrase, expected one without",
+      key.string()
+  );
+  require(
+      has_key,
       ErrorCode::kInvalidArgument,
       "{}: no key in PEM for that certificate: {}",
       key.string(),
