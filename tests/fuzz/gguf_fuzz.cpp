@@ -34,32 +34,30 @@ std::vector<Bytes> parts_of(const std::uint8_t* data, std::size_t size) {
   }
 }
 
+// Codes and their scales are at most 5 times as large as blocks, floats 21 times.
+void make_all(
+    const std::vector<saker::load::importers::LazyTensor>& tensors, std::size_t file_size
+) {
+  for (const auto& tensor : tensors) {
+    std::vector<std::vector<std::byte>> made;
+    std::vector<std::byte*> places;
+    for (const auto& output : tensor.outputs) {
+      if (output.nbytes() > 24 * file_size) {
+        std::abort();
+      }
+      places.push_back(made.emplace_back(output.nbytes()).data());
+    }
+    tensor.make(0, tensor.rows, places);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const auto model = saker::load::gguf::read_gguf(parts_of(data, size), "fuzz");
-    const auto blocks = saker::load::gguf::read_gguf_blocks(parts_of(data, size), "fuzz");
-    for (const auto& tensor : blocks.model.tensors) {
-      if (tensor.outputs.front().nbytes() > 24 * size) {
-        std::abort();
-      }
-      std::vector<std::byte> made(tensor.outputs.front().nbytes());
-      std::byte* const place = made.data();
-      tensor.make(0, tensor.rows, {&place, 1});
-    }
-    for (const auto& tensor : model.tensors) {
-      std::vector<std::vector<std::byte>> made;
-      std::vector<std::byte*> places;
-      for (std::size_t i = 0; i < tensor.outputs.size(); ++i) {
-        // Codes and their scales are at most 5 times as large as blocks, floats 21 times.
-        if (tensor.outputs[i].nbytes() > 24 * size) {
-          std::abort();
-        }
-        places.push_back(made.emplace_back(tensor.outputs[i].nbytes()).data());
-      }
-      tensor.make(0, tensor.rows, places);
-    }
+    make_all(model.tensors, size);
+    make_all(saker::load::gguf::read_gguf_blocks(parts_of(data, size), "fuzz").model.tensors, size);
     if (model.files.contains("tokenizer.json")) {
       saker::text::Tokenizer::parse(model.files.at("tokenizer.json"), "fuzz")->encode("a b 12");
     }
