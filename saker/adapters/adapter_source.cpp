@@ -169,7 +169,7 @@ Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t
       ErrorCode::kCorruptData,
       "[{}] shape {}, expected {} extents of at least 1",
       name,
-      load::shape_text(tensor.shape),
+      shape_text(tensor.shape),
       std::max(dimensions, std::size_t{1})
   );
   const auto is_float = [](DType dtype) {

@@ -64,8 +64,8 @@ void check_shape(
       ErrorCode::kInvalidArgument,
       "[{}] the adapter has shape {}, the model needs {}",
       name,
-      load::shape_text(tensor.shape),
-      load::shape_text(expected)
+      shape_text(tensor.shape),
+      shape_text(expected)
   );
 }
 

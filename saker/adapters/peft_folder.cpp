@@ -24,7 +24,7 @@ enum class Part : std::uint8_t {
   kUnknown,
 };
 
-struct Place {
+struct PeftPlace {
   std::string module;
   Part part = Part::kUnknown;
   bool embedding = false;
@@ -76,11 +76,11 @@ Part part_of(std::string_view mark, std::string_view last) {
   return weight ? Part::kWeight : bias ? Part::kBias : Part::kUnknown;
 }
 
-Place place_of(std::string_view name) {
+PeftPlace peft_place_of(std::string_view name) {
   constexpr std::ptrdiff_t kMaxAfterMark = 2;  // The adapter's name and "weight".
   const auto parts = split(name);
   const auto mark = std::ranges::find_first_of(parts, kMarks);
-  Place place;
+  PeftPlace place;
   auto end = parts.end() - 1;
   if (mark == parts.end()) {
     place.part = part_of("", parts.back());
@@ -102,7 +102,7 @@ LowRank& low_rank_of(ModuleSource& module) {
 }
 
 void add_tensor(
-    ModuleSource& module, const std::string& name, const Place& place, const Tensor& tensor
+    ModuleSource& module, const std::string& name, const PeftPlace& place, const Tensor& tensor
 ) {
   switch (place.part) {
     case Part::kDown: {
@@ -162,7 +162,7 @@ AdapterSource read_peft(AdapterFiles files) {
   AdapterSource source;
   source.format = AdapterFormat::kPeft;
   for (const auto& [name, tensor] : files.tensors) {
-    const Place place = place_of(name);
+    const PeftPlace place = peft_place_of(name);
     require(
         place.part != Part::kUnknown && !place.module.empty(),
         ErrorCode::kUnsupported,

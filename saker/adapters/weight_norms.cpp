@@ -127,7 +127,7 @@ bool equals_base(const nn::Module& module, const Tensor& weight, const std::stri
       ErrorCode::kInvalidArgument,
       "[{}] the adapter's weight has shape {}, the model's [{}, {}]",
       name,
-      load::shape_text(checked.shape),
+      shape_text(checked.shape),
       module.outputs,
       module.inputs
   );

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace saker {
@@ -30,12 +29,7 @@ void CheckedReader::read(std::span<std::byte> to) {
     if (got < 0 && errno == EINTR) {
       continue;
     }
-    require(
-        got >= 0,
-        ErrorCode::kCorruptData,
-        "the file cannot be read: {}",
-        std::generic_category().message(errno)
-    );
+    require(got >= 0, ErrorCode::kCorruptData, "the file cannot be read: {}", system_reason(errno));
     require(got > 0, ErrorCode::kCorruptData, "the file ends early");
     const auto count = static_cast<std::size_t>(got);
     sum_.add(to.first(count));

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace saker {
 
@@ -26,6 +27,10 @@ std::string_view error_code_name(ErrorCode code) {
       return "internal";
   }
   return "internal";
+}
+
+std::string system_reason(int error) {
+  return std::generic_category().message(error);
 }
 
 Error::Error(ErrorCode code, const std::string& message, std::source_location where)

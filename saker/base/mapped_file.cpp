@@ -15,15 +15,10 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace saker {
 namespace {
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 struct PageRange {
   std::size_t begin;
@@ -67,7 +62,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
         "{}: {} bytes cannot be mapped: {}",
         path.native(),
         file.size(),
-        reason(errno)
+        system_reason(errno)
     );
     data = static_cast<const std::byte*>(mapped);
 #if defined(MADV_HUGEPAGE)
@@ -111,7 +106,13 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
     if (got < 0 && errno == EINTR) {
       continue;
     }
-    require(got >= 0, ErrorCode::kNotFound, "{}: cannot be read: {}", path.native(), reason(errno));
+    require(
+        got >= 0,
+        ErrorCode::kNotFound,
+        "{}: cannot be read: {}",
+        path.native(),
+        system_reason(errno)
+    );
     if (got == 0) {
       break;
     }

@@ -10,22 +10,15 @@
 
 #include <cerrno>
 #include <string>
-#include <system_error>
 
 namespace saker {
-namespace {
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
-}  // namespace
-
 OpenFile::OpenFile(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const std::string name = quote_path(path);
-  require(descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be opened: {}", name, reason(errno));
+  require(
+      descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be opened: {}", name, system_reason(errno)
+  );
   struct stat status{};
   const int failed = ::fstat(descriptor_, &status);
   if (failed != 0 || !S_ISREG(status.st_mode)) {
@@ -33,7 +26,7 @@ OpenFile::OpenFile(const std::filesystem::path& path) {
     ::close(descriptor_);
     throw Error(
         ErrorCode::kInvalidArgument,
-        fmt::format("{}: {}", name, failed != 0 ? reason(error) : "is not a regular file")
+        fmt::format("{}: {}", name, failed != 0 ? system_reason(error) : "is not a regular file")
     );
   }
   size_ = static_cast<std::uintmax_t>(status.st_size);

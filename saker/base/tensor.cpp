@@ -3,11 +3,15 @@
 
 #include "saker/base/error.h"
 
+#include <fmt/ranges.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -104,6 +108,10 @@ std::int64_t Tensor::element_count() const {
 
 std::size_t Tensor::nbytes() const {
   return static_cast<std::size_t>(element_count()) * dtype_size(dtype);
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
 std::vector<float> to_floats(const Tensor& tensor) {

@@ -4,6 +4,7 @@
 #include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/cache/serialized_fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -58,14 +59,6 @@ std::string known_kinds() {
     }
   }
   return fmt::format("{}", fmt::join(kinds, ", "));
-}
-
-void require_data(bool ok, const SerializedCache& cache, const std::string& problem) {
-  require(ok, ErrorCode::kCorruptData, "{}: {}", cache.kind, problem);
-}
-
-std::int64_t integer(const SerializedCache& cache, std::size_t index, std::string_view name) {
-  return meta_integer(cache.meta[index], fmt::format("{}: {}", cache.kind, name));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Checks the invariants of each kind's serialized form.
 #include "saker/base/error.h"
 #include "saker/cache/serialized.h"
+#include "saker/cache/serialized_fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,11 +22,7 @@
 namespace saker::cache {
 namespace {
 
-constexpr std::size_t kRowAxis = 2;
-
-void require_data(bool ok, const SerializedCache& cache, const std::string& problem) {
-  require(ok, ErrorCode::kCorruptData, "{}: {}", cache.kind, problem);
-}
+constexpr std::size_t kRowDimension = 2;
 
 void require_counts(
     const SerializedCache& cache, std::initializer_list<std::size_t> states, std::size_t metas
@@ -77,11 +74,7 @@ std::int64_t check_rows(const SerializedCache& cache) {
       cache,
       fmt::format("keys {} and values {} do not belong together", shape_of(keys), shape_of(values))
   );
-  return keys.shape[kRowAxis];
-}
-
-std::int64_t integer(const SerializedCache& cache, std::size_t index, std::string_view name) {
-  return meta_integer(cache.meta[index], fmt::format("{}: {}", cache.kind, name));
+  return keys.shape[kRowDimension];
 }
 
 // Checks the first four meta values of a ring with `rows` rows.
@@ -212,7 +205,7 @@ std::int64_t check_codes(const SerializedCache& cache, std::size_t at) {
   );
   check_codes_of(cache, parts.first(half), group, static_cast<int>(bits));
   check_codes_of(cache, parts.last(half), group, static_cast<int>(bits));
-  return cache.state[0].shape[kRowAxis];
+  return cache.state[0].shape[kRowDimension];
 }
 
 void check_quantized(const SerializedCache& cache) {

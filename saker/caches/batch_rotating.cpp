@@ -16,12 +16,7 @@
 #include <vector>
 
 namespace saker::caches {
-namespace {
-
-constexpr int kStep = 256;
-constexpr int kRowAxis = 2;
-
-}  // namespace
+namespace {}  // namespace
 
 BatchRotatingKVCache::BatchRotatingKVCache(int max_size, std::vector<int> left_padding)
     : left_padding_(std::move(left_padding)), offset_(negated(left_padding_)), max_size_(max_size) {

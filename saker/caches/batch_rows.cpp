@@ -14,8 +14,6 @@
 namespace saker::caches {
 namespace {
 
-constexpr int kRowAxis = 2;
-
 mx::array zero_rows(const mx::array& like, int batch, int count) {
   mx::Shape shape = like.shape();
   shape[0] = batch;

@@ -17,8 +17,6 @@
 namespace saker::caches {
 namespace {
 
-constexpr int kStep = 256;
-
 bool is_size(int max_size, int keep) {
   return keep >= 0 && (keep < max_size || (keep == 0 && max_size == 0));
 }

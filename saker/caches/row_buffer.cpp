@@ -9,9 +9,6 @@
 namespace saker::caches {
 namespace {
 
-constexpr std::int64_t kStep = 256;
-constexpr int kRowAxis = 2;
-
 int grown(int capacity, int needed) {
   const std::int64_t wanted = std::max<std::int64_t>(needed, std::int64_t{capacity} + capacity / 2);
   const std::int64_t rounded = (wanted + kStep - 1) / kStep * kStep;

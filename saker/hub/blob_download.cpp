@@ -32,10 +32,6 @@ namespace fs = std::filesystem;
 // them costs kernels more than it saves.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
 bool is_regular_file_of(const fs::path& path, std::uintmax_t size) {
   std::error_code failed;
   return fs::is_regular_file(path, failed) && fs::file_size(path, failed) == size && !failed;
@@ -91,7 +87,11 @@ void BlobDownload::open_part() {
   const fs::path path = repo_.part(file_.digest);
   part_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   require(
-      part_ >= 0, ErrorCode::kNotFound, "{}: cannot be written: {}", quote_path(path), reason(errno)
+      part_ >= 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be written: {}",
+      quote_path(path),
+      system_reason(errno)
   );
   struct stat status{};
   require(
@@ -124,7 +124,7 @@ void BlobDownload::start_over() {
       ErrorCode::kNotFound,
       "{}: cannot be written: {}",
       quote_path(path),
-      reason(errno)
+      system_reason(errno)
   );
 }
 
@@ -172,7 +172,7 @@ void BlobDownload::write_piece() {
     count = ::write(part_, piece.data(), piece.size());
   } while (count < 0 && errno == EINTR);
   if (count <= 0) {  // `require` would build the message's parts each time.
-    const std::string why = reason(errno);
+    const std::string why = system_reason(errno);
     throw Error(
         ErrorCode::kCapacity,
         fmt::format("{}: cannot be written: {}", quote_path(repo_.part(file_.digest)), why)

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 namespace saker::hub {
@@ -47,7 +46,7 @@ std::optional<BlobLock> BlobLock::try_lock(const std::filesystem::path& path) {
       ErrorCode::kNotFound,
       "{}: cannot be made: {}",
       quote_path(path),
-      std::generic_category().message(errno)
+      system_reason(errno)
   );
   BlobLock lock(descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {

@@ -18,7 +18,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,7 +45,7 @@ std::size_t read_at(
       ErrorCode::kNotFound,
       "{}: cannot be read: {}",
       quote_path(path),
-      count == 0 ? "it became shorter" : std::generic_category().message(errno)
+      count == 0 ? "it became shorter" : system_reason(errno)
   );
   return static_cast<std::size_t>(count);
 }

@@ -184,7 +184,7 @@ std::string Verification::damage_of(const fs::path& path, const std::stop_token&
       continue;
     }
     if (count < 0) {
-      return "cannot be read: " + std::generic_category().message(errno);
+      return "cannot be read: " + system_reason(errno);
     }
     if (count == 0) {
       break;

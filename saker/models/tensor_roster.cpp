@@ -148,10 +148,10 @@ void add_embedding_head(Modules& modules) {
 }
 
 std::string_view without_scopes(std::string_view name) {
-  constexpr std::array<std::string_view, 2> kScopes{"model.", "language_model."};
+  constexpr std::array<std::string_view, 2> kTextScopes{"model.", "language_model."};
   for (bool stripped = true; stripped;) {
     stripped = false;
-    for (const std::string_view scope : kScopes) {
+    for (const std::string_view scope : kTextScopes) {
       if (name.starts_with(scope)) {
         name.remove_prefix(scope.size());
         stripped = true;

@@ -21,4 +21,11 @@ inline bool is_token_table(std::string_view module) {
   return std::ranges::find(kTokenTables, name) != kTokenTables.end();
 }
 
+// True if a tensor's name is that of a table's weights.
+inline bool is_token_table_weight(std::string_view tensor) {
+  constexpr std::string_view kWeight = ".weight";
+  return tensor.ends_with(kWeight) &&
+         is_token_table(tensor.substr(0, tensor.size() - kWeight.size()));
+}
+
 }  // namespace saker::models

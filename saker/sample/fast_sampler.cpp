@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/sample/fast_sampler.h"
 
+#include "saker/sample/nucleus.h"
 #include "saker/sample/scan_loops.h"
 
 #include <algorithm>
@@ -48,7 +49,6 @@ Judgement both(const Judgement& a, const Judgement& b) {
 }
 
 float float_below(double value) {
-  constexpr float kLowest = std::numeric_limits<float>::lowest();
   if (!(value > static_cast<double>(kLowest))) {
     return kLowest;
   }

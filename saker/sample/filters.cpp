@@ -16,8 +16,6 @@ namespace saker::sample {
 
 namespace {
 
-constexpr float kLowest = std::numeric_limits<float>::lowest();
-
 // min_p removes log-probabilities below this.
 float min_p_threshold(float max, double min_p) {
   return max + static_cast<float>(portable_log(std::max(min_p, 1e-300)));

@@ -6,14 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <vector>
 
 namespace saker::sample {
 
 namespace {
-
-constexpr float kLowest = std::numeric_limits<float>::lowest();
 
 struct Weighted {
   float value = 0.0F;

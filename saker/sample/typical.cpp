@@ -15,7 +15,6 @@ namespace saker::sample {
 
 namespace {
 
-constexpr float kLowest = std::numeric_limits<float>::lowest();
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 
 bool typical_on(const SamplingOptions& options) {

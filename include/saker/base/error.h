@@ -27,6 +27,9 @@ enum class ErrorCode : std::uint8_t {
   kInternal,         // Our bug.
 };
 
+// The system's words for an errno value.
+std::string system_reason(int error);
+
 // The code's name in logs and JSON: "invalid_argument", "not_found", ...
 std::string_view error_code_name(ErrorCode code);
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,9 @@ struct Tensor {
 
   std::span<const std::byte> bytes() const { return {data.get(), nbytes()}; }
 };
+
+// "[2, 3]"
+std::string shape_text(std::span<const std::int64_t> shape);
 
 // Elements as float32. Throws kCorruptData for types that are not floats.
 std::vector<float> to_floats(const Tensor& tensor);

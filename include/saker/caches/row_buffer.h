@@ -3,7 +3,7 @@
 
 // One cache's rows in arrays [B, H, capacity, *]: keys and values, or the parts of quantized ones.
 // Appending writes in place unless somebody else holds the arrays. Capacity grows by half, in steps
-// of 256 rows.
+// of kStep rows.
 
 #include "saker/kernels/mx.h"
 
@@ -13,6 +13,9 @@
 namespace saker::caches {
 
 using Parts = std::vector<mx::array>;
+
+inline constexpr int kStep = 256;
+inline constexpr int kRowAxis = 2;
 
 // Rows [first, last) of each part.
 Parts rows_of(const Parts& parts, int first, int last);
@@ -29,7 +32,7 @@ class RowBuffer {
 
   bool is_empty() const { return parts_.empty(); }
 
-  int capacity() const { return is_empty() ? 0 : parts_.front().shape(2); }
+  int capacity() const { return is_empty() ? 0 : parts_.front().shape(kRowAxis); }
 
   int batch() const { return is_empty() ? 0 : parts_.front().shape(0); }
 

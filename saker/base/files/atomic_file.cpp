@@ -15,28 +15,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace saker {
 namespace {
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
 constexpr mode_t kOwnerOnly = 0600;
 constexpr mode_t kPermissions = 0777;
-
-// Makes the rename itself durable. Some file systems cannot; the file is whole anyway.
-void sync_folder(const std::filesystem::path& path) {
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);
-    ::close(descriptor);
-  }
-}
 
 // Calls `write_some` with what is left until nothing is. Throws kCapacity.
 template <typename WriteSome>
@@ -53,7 +38,7 @@ void write_all(
         ErrorCode::kCapacity,
         "{}: cannot be written: {}",
         quote_path(path),
-        reason(errno)
+        system_reason(errno)
     );
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
@@ -84,7 +69,7 @@ AtomicFile::AtomicFile(
       ErrorCode::kNotFound,
       "{}: cannot be written: {}",
       quote_path(path),
-      reason(errno)
+      system_reason(errno)
   );
   if (replaces && readers == FileReaders::kUsual) {
     // Some file systems have no permissions; the file is whole anyway.
@@ -123,7 +108,7 @@ void AtomicFile::commit() {
       ErrorCode::kCapacity,
       "{}: cannot be flushed: {}",
       quote_path(path_),
-      reason(errno)
+      system_reason(errno)
   );
   const bool is_renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
   require(
@@ -131,11 +116,11 @@ void AtomicFile::commit() {
       ErrorCode::kNotFound,
       "{}: cannot be replaced: {}",
       quote_path(path_),
-      reason(errno)
+      system_reason(errno)
   );
   ::close(descriptor_);
   descriptor_ = -1;
-  sync_folder(path_);
+  sync_folder(path_.parent_path());
 }
 
 }  // namespace saker

@@ -29,15 +29,6 @@ fs::path plain_name(const fs::path& path) {
   return fs::is_symlink(name, failed) ? fs::weakly_canonical(name) : name;
 }
 
-// Makes a folder's names durable if the file system can.
-void sync_folder(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);
-    ::close(descriptor);
-  }
-}
-
 int open_folder(const fs::path& path) {
   return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }

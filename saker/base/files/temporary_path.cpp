@@ -4,13 +4,13 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <string>
-#include <system_error>
 
 #ifdef __APPLE__
 #include <sys/random.h>
@@ -29,7 +29,7 @@ std::uint64_t random_bits() {
       is_random,
       ErrorCode::kCapacity,
       "the system gives no random numbers: {}",
-      std::generic_category().message(errno)
+      system_reason(errno)
   );
   return bits;
 }
@@ -49,8 +49,17 @@ void make_new_folder(const std::filesystem::path& path, const std::filesystem::p
       ErrorCode::kNotFound,
       "{}: cannot be made: {}",
       quote_path(shown),
-      std::generic_category().message(errno)
+      system_reason(errno)
   );
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const char* const name = folder.empty() ? "." : folder.c_str();
+  const int descriptor = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
 }
 
 }  // namespace saker

@@ -16,10 +16,6 @@ namespace {
 
 using Then = ChatCommand::Then;
 
-void note(const ChatShell& shell, std::string_view text) {
-  print_note(shell.terminal, text);
-}
-
 std::string turns_text(int turns) {
   return fmt::format("{} turn{}", turns, turns == 1 ? "" : "s");
 }
@@ -51,7 +47,7 @@ Then leave(ChatShell& /*shell*/, std::string_view /*argument*/) {
 Then clear(ChatShell& shell, std::string_view /*argument*/) {
   shell.chat.reset();
   shell.attached.clear();
-  note(shell, "the conversation is forgotten");
+  shell.note("the conversation is forgotten");
   return Then::kGoOn;
 }
 
@@ -61,21 +57,18 @@ Then undo(ChatShell& shell, std::string_view /*argument*/) {
   require(question.has_value(), ErrorCode::kInvalidArgument, "there is no question to take back");
   shell.chat.set_conversation(std::move(conversation));
   constexpr std::size_t kShown = 60;
-  note(
-      shell,
-      fmt::format(
-          "taken back: {}; {} left",
-          quote(*question, kShown),
-          turns_text(shell.chat.conversation().turns())
-      )
-  );
+  shell.note(fmt::format(
+      "taken back: {}; {} left",
+      quote(*question, kShown),
+      turns_text(shell.chat.conversation().turns())
+  ));
   return Then::kGoOn;
 }
 
 Then regenerate(ChatShell& shell, std::string_view /*argument*/) {
   const engine::Request options = shell.chat.options();
   if (options.sampling.temperature <= 0.0) {
-    note(shell, "greedy: the same answer comes again; /set temperature 0.8 makes others");
+    shell.note("greedy: the same answer comes again; /set temperature 0.8 makes others");
   }
   shell.answer([&shell](const StreamHooks& hooks) { return shell.chat.ask_again(hooks); });
   return Then::kGoOn;
@@ -86,7 +79,7 @@ Then compact(ChatShell& shell, std::string_view /*argument*/) {
   shell.answer([&shell](const StreamHooks& hooks) { return shell.chat.compact(hooks); });
   const int now = shell.chat.conversation().turns();
   if (now < before || before == 1) {
-    note(shell, fmt::format("this stands for {} from now on", turns_text(before)));
+    shell.note(fmt::format("this stands for {} from now on", turns_text(before)));
   }
   return Then::kGoOn;
 }
@@ -95,20 +88,16 @@ Then save(ChatShell& shell, std::string_view argument) {
   require(!argument.empty(), ErrorCode::kInvalidArgument, "/save FILE: the name is missing");
   const auto path = named_file(argument);
   save_conversation(shell.chat.conversation(), path);
-  note(
-      shell,
-      fmt::format(
-          "saved {} to {}", turns_text(shell.chat.conversation().turns()), quote(path.string())
-      )
-  );
+  shell.note(fmt::format(
+      "saved {} to {}", turns_text(shell.chat.conversation().turns()), quote(path.string())
+  ));
   return Then::kGoOn;
 }
 
 Then load(ChatShell& shell, std::string_view argument) {
   require(!argument.empty(), ErrorCode::kInvalidArgument, "/load FILE: the name is missing");
   shell.chat.set_conversation(load_conversation(named_file(argument)));
-  note(
-      shell,
+  shell.note(
       fmt::format("the conversation has {} now", turns_text(shell.chat.conversation().turns()))
   );
   return Then::kGoOn;
@@ -121,7 +110,7 @@ Then read(ChatShell& shell, std::string_view argument) {
   const auto bad = find_invalid_utf8(text);
   require(!bad, ErrorCode::kInvalidArgument, "{}: is no text in UTF-8", path.string());
   shell.attached += text + (text.ends_with('\n') ? "\n" : "\n\n");
-  note(shell, fmt::format("{} bytes go before the next question", text.size()));
+  shell.note(fmt::format("{} bytes go before the next question", text.size()));
   return Then::kGoOn;
 }
 
@@ -130,12 +119,12 @@ Then system(ChatShell& shell, std::string_view argument) {
   if (!argument.empty()) {
     conversation.set_system(argument == "off" ? "" : argument);
     shell.chat.set_conversation(std::move(conversation));
-    note(shell, argument == "off" ? "no system message now" : "the system message is set");
+    shell.note(argument == "off" ? "no system message now" : "the system message is set");
     return Then::kGoOn;
   }
   const std::string text = conversation.system();
   if (text.empty()) {
-    note(shell, "no system message; /system TEXT sets one");
+    shell.note("no system message; /system TEXT sets one");
   } else {
     print_text(wrapped(shell.terminal, text) + "\n");
   }
@@ -152,11 +141,11 @@ Then change_model(ChatShell& shell, std::string_view argument) {
 
 Then show_stats(ChatShell& shell, std::string_view /*argument*/) {
   if (!shell.chat.last()) {
-    note(shell, "no answer yet");
+    shell.note("no answer yet");
     return Then::kGoOn;
   }
   const int turns = shell.chat.conversation().turns();
-  note(shell, fmt::format("{}; {}", turns_text(turns), describe(shell.chat.last()->stats)));
+  shell.note(fmt::format("{}; {}", turns_text(turns), describe(shell.chat.last()->stats)));
   return Then::kGoOn;
 }
 

@@ -27,6 +27,8 @@ struct ChatShell {
   ViewOptions view = {};
   bool shows_stats = false;   // After each answer.
   std::string attached = {};  // Text to put before the next question.
+
+  void note(std::string_view text) const { print_note(terminal, text); }
 };
 
 struct ChatCommand {

@@ -20,10 +20,6 @@ namespace {
 
 using Then = ChatCommand::Then;
 
-void note(const ChatShell& shell, std::string_view text) {
-  print_note(shell.terminal, text);
-}
-
 std::pair<std::string_view, std::string_view> first_word(std::string_view text) {
   const auto end = text.find_first_of(" \t\n=");
   const std::string_view word = text.substr(0, end);
@@ -62,7 +58,7 @@ std::string settings_text(const ChatShell& shell) {
 bool set_view(ChatShell& shell, std::string_view word) {
   const auto change = [&](bool& setting, bool value) {
     setting = value;
-    note(shell, fmt::format("{} is set", word));
+    shell.note(fmt::format("{} is set", word));
     return true;
   };
   if (word == "wordwrap" || word == "nowordwrap") {
@@ -120,7 +116,7 @@ Then set_setting(ChatShell& shell, std::string_view argument) {
     Conversation conversation = shell.chat.conversation();
     conversation.set_system(value);
     shell.chat.set_conversation(std::move(conversation));
-    note(shell, "the system message is set");
+    shell.note("the system message is set");
     return Then::kGoOn;
   }
   if (value.empty() && set_view(shell, name)) {
@@ -146,22 +142,19 @@ Then set_setting(ChatShell& shell, std::string_view argument) {
   shell.chat.set_settings(std::move(settings));
   const auto set = shell.chat.settings().find(own);
   const bool is_set = set != shell.chat.settings().end();
-  note(
-      shell,
-      fmt::format(
-          "{} = {}; sampling: {}",
-          own,
-          is_set ? set->dump() : std::string(value),
-          describe_sampling(shell.chat.options().sampling)
-      )
-  );
+  shell.note(fmt::format(
+      "{} = {}; sampling: {}",
+      own,
+      is_set ? set->dump() : std::string(value),
+      describe_sampling(shell.chat.options().sampling)
+  ));
   return Then::kGoOn;
 }
 
 Then set_thinking(ChatShell& shell, std::string_view argument) {
   if (argument == "show" || argument == "fold") {
     shell.view.thoughts = argument == "show" ? ThoughtView::kShown : ThoughtView::kFolded;
-    note(shell, argument == "show" ? "thoughts are shown" : "thoughts are one line");
+    shell.note(argument == "show" ? "thoughts are shown" : "thoughts are one line");
     return Then::kGoOn;
   }
   Json settings = shell.chat.settings();
@@ -183,8 +176,7 @@ Then set_thinking(ChatShell& shell, std::string_view argument) {
   }
   const auto thinking = shell.chat.options().prompt.think;
   const std::string_view now = !thinking ? "auto" : *thinking ? "on" : "off";
-  note(
-      shell,
+  shell.note(
       switches
           ? fmt::format("thinking: {}", now)
           : fmt::format("thinking: {}, but the model's chat template has no switch for it", now)

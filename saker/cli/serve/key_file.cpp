@@ -16,7 +16,7 @@
 namespace saker::cli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kMembers{
+constexpr std::array<std::string_view, 5> kKeyMembers{
     "name", "key", "class", "requests_per_minute", "tokens_per_minute"
 };
 // Requests of one class begin before all of a lower one, whatever their own priority is.
@@ -53,7 +53,7 @@ server::http::ApiKey read_key(const Json& given) {
   require(given.is_object(), ErrorCode::kInvalidArgument, "expected an object");
   for (const auto& [member, _] : given.items()) {
     require(
-        std::ranges::find(kMembers, member) != kMembers.end(),
+        std::ranges::find(kKeyMembers, member) != kKeyMembers.end(),
         ErrorCode::kInvalidArgument,
         "unknown member {}",
         quote(member)

@@ -15,7 +15,7 @@ namespace saker::generate {
 
 namespace {
 
-constexpr int kPrefillRows = 512;  // Tokens per pass of the head.
+constexpr int kHeadPrefillRows = 512;  // Tokens per pass of the head.
 
 mx::array ids_of(const std::vector<std::int32_t>& tokens) {
   return mx::array(tokens.data(), mx::Shape{static_cast<int>(tokens.size())});
@@ -123,7 +123,7 @@ void Mtp::prefill_draft_cache(std::span<State* const> states) const {
     std::vector<nn::Span> spans;
     std::vector<mx::array> features;
     std::vector<std::int32_t> ids;
-    int room = kPrefillRows;
+    int room = kHeadPrefillRows;
     for (State* state : states) {
       const int count = std::min(room, state->kept.size());
       if (count > 0) {

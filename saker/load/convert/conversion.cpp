@@ -24,7 +24,7 @@ using kernels::WeightKind;
 
 constexpr std::string_view kWeight = ".weight";
 // A warning lists at most this many tensor names.
-constexpr std::size_t kListed = 3;
+constexpr std::size_t kListedTensors = 3;
 
 bool is_float(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16;
@@ -75,7 +75,7 @@ std::optional<std::string> unread_warning(std::vector<std::string> names) {
   if (names.empty()) {
     return std::nullopt;
   }
-  const std::size_t shown = std::min(names.size(), kListed);
+  const std::size_t shown = std::min(names.size(), kListedTensors);
   std::vector<std::string> listed;
   for (std::size_t i = 0; i < shown; ++i) {
     listed.push_back(quote(names[i]));

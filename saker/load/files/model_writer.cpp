@@ -6,6 +6,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/text/chat_template.h"
 
 #include <fcntl.h>
@@ -32,8 +33,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kIndexName = "model.safetensors.index.json";
-
 // Files that are copied with a model, beside configuration and weights.
 constexpr std::array<std::string_view, 11> kCopied = {
     "generation_config.json",
@@ -49,14 +48,10 @@ constexpr std::array<std::string_view, 11> kCopied = {
     "config_sentence_transformers.json",
 };
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
 [[noreturn]] void fail_write(const fs::path& path, int error) {
   throw Error(
       ErrorCode::kCapacity,
-      fmt::format("{}: cannot be written: {}", quote_path(path), reason(error))
+      fmt::format("{}: cannot be written: {}", quote_path(path), system_reason(error))
   );
 }
 

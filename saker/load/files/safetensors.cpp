@@ -340,8 +340,4 @@ TensorMap read_safetensors(const std::filesystem::path& path) {
   return tensors;
 }
 
-std::string shape_text(std::span<const std::int64_t> shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 }  // namespace saker::load

@@ -58,7 +58,4 @@ Tensor map_tensor(const std::shared_ptr<const MappedFile>& file, const Safetenso
 // All tensors of one file by name.
 TensorMap read_safetensors(const std::filesystem::path& path);
 
-// "[2, 3]"
-std::string shape_text(std::span<const std::int64_t> shape);
-
 }  // namespace saker::load

@@ -55,7 +55,7 @@ constexpr std::array kPrefix{
     "<|code_prefix|>"sv,
     "<|prefix|>"sv,
 };
-constexpr std::array kSuffix{
+constexpr std::array kFimSuffix{
     "<|fim_suffix|>"sv,
     "<fim-suffix>"sv,
     "<fim_suffix>"sv,
@@ -83,7 +83,7 @@ constexpr std::array kFile{"<|file_sep|>"sv};
 
 constexpr std::array kRoles{
     Role{"fim_pre_token_id", kPrefix},
-    Role{"fim_suf_token_id", kSuffix},
+    Role{"fim_suf_token_id", kFimSuffix},
     Role{"fim_mid_token_id", kMiddle},
     Role{"fim_pad_token_id", kPad, true},
     Role{"fim_rep_token_id", kRepository, true},

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".gguf";
 // A message lists at most this many names.
-constexpr std::size_t kListed = 3;
+constexpr std::size_t kListedParts = 3;
 
 // A file's place among the model's files, by its keys.
 struct Split {
@@ -54,7 +54,7 @@ void check_present(const fs::path& path, const PartName& name) {
       missing.push_back(name.sibling(i));
     }
   }
-  const std::size_t shown = std::min(missing.size(), kListed);
+  const std::size_t shown = std::min(missing.size(), kListedParts);
   const std::string more =
       shown < missing.size() ? fmt::format(" and {} more", missing.size() - shown) : "";
   require(

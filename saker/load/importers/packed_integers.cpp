@@ -257,13 +257,13 @@ std::int64_t packed_columns(
 void check_zeros(
     const ModuleParts& parts, std::int64_t outputs, std::int64_t groups, std::int64_t bits
 ) {
-  constexpr std::string_view kLeaf = "weight_zero_point";
-  if (parts.at(kLeaf).dtype == DType::kInt8) {
-    parts.at(kLeaf, {DType::kInt8}, {outputs, groups});
+  constexpr std::string_view kZeroPoint = "weight_zero_point";
+  if (parts.at(kZeroPoint).dtype == DType::kInt8) {
+    parts.at(kZeroPoint, {DType::kInt8}, {outputs, groups});
     return;
   }
   const std::int64_t pack = 32 / bits;
-  parts.at(kLeaf, kWords, {(outputs + pack - 1) / pack, groups});
+  parts.at(kZeroPoint, kWords, {(outputs + pack - 1) / pack, groups});
 }
 
 }  // namespace

@@ -156,12 +156,6 @@ void check(Inspection& result, const Check& body) {
   }
 }
 
-bool is_table(std::string_view tensor) {
-  constexpr std::string_view kWeight = ".weight";
-  return tensor.ends_with(kWeight) &&
-         models::is_token_table(tensor.substr(0, tensor.size() - kWeight.size()));
-}
-
 void check_runs_alone(const Json& config, std::span<const std::string> tensors) {
   const std::string_view draft = draft_kind(config, tensors);
   require(
@@ -174,7 +168,7 @@ void check_runs_alone(const Json& config, std::span<const std::string> tensors) 
 void check_dtypes(const Headers& headers) {
   bool has_table = false;
   for (const auto& [name, entry] : headers) {
-    has_table = has_table || is_table(name);
+    has_table = has_table || models::is_token_table_weight(name);
     require(
         !name.ends_with(".weight") || (entry.dtype && entry.dtype != DType::kFloat8E4M3),
         ErrorCode::kUnsupported,

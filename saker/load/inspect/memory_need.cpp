@@ -21,18 +21,12 @@ constexpr std::size_t kArrays = 12;
 // The program itself with its threads and libraries.
 constexpr std::size_t kProgram = std::size_t{64} << 20;
 
-bool is_table(std::string_view tensor) {
-  constexpr std::string_view kWeight = ".weight";
-  return tensor.ends_with(kWeight) &&
-         models::is_token_table(tensor.substr(0, tensor.size() - kWeight.size()));
-}
-
 }  // namespace
 
 std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits) {
   // Rows are float32 if the token table is.
   const bool exact = std::ranges::any_of(headers, [](const auto& tensor) {
-    return is_table(tensor.first) && tensor.second.dtype == DType::kFloat32;
+    return models::is_token_table_weight(tensor.first) && tensor.second.dtype == DType::kFloat32;
   });
   std::vector<CacheLayer> layers;
   for (auto& layer :

@@ -6,14 +6,6 @@
 #include <fmt/ranges.h>
 
 namespace saker::nn {
-namespace {
-
-std::string shape_text(const Tensor& tensor) {
-  return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
-}
-
-}  // namespace
-
 kernels::WeightFormat stored_format(
     const Tensor& weight, const Tensor& scales, int columns, const std::string& path
 ) {
@@ -28,8 +20,8 @@ kernels::WeightFormat stored_format(
       "[{}] weight {} {} and scales {} don't quantize {} columns",
       path,
       dtype_name(weight.dtype),
-      shape_text(weight),
-      shape_text(scales),
+      shape_text(weight.shape),
+      shape_text(scales.shape),
       columns
   );
   const auto word_bits = weight.shape.back() * 32;
@@ -39,8 +31,8 @@ kernels::WeightFormat stored_format(
       ErrorCode::kCorruptData,
       "[{}] weight {} and scales {} don't divide {} columns evenly",
       path,
-      shape_text(weight),
-      shape_text(scales),
+      shape_text(weight.shape),
+      shape_text(scales.shape),
       columns
   );
   const int bits = static_cast<int>(word_bits / columns);

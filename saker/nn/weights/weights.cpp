@@ -24,10 +24,6 @@ struct Weights::Map {
 
 namespace {
 
-std::string shape_text(const Tensor& tensor) {
-  return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
-}
-
 bool is_float(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
          dtype == DType::kFloat64;
@@ -133,7 +129,7 @@ mx::array Weights::array(std::string_view name, const std::vector<int>& shape) c
       ErrorCode::kCorruptData,
       "[{}] shape {}, expected [{}]",
       path(name),
-      shape_text(found),
+      shape_text(found.shape),
       fmt::join(shape, ", ")
   );
   require(
@@ -192,7 +188,7 @@ std::vector<kernels::WeightTensors> Weights::stacked_tensors(int count) const {
         ErrorCode::kCorruptData,
         "[{}] shape {}, expected a stack of {} layers",
         path(name),
-        stack ? shape_text(*stack) : "",
+        stack ? shape_text(stack->shape) : "",
         count
     );
   };

@@ -19,6 +19,9 @@
 
 namespace saker::server {
 
+// The bound of members that become an int.
+inline constexpr int kMaxInt = std::numeric_limits<int>::max();
+
 class Fields {
  public:
   // `path` is the object's own name in messages: "", or "messages[2]". Throws a 400 unless it is an

@@ -5,14 +5,11 @@
 #include "saker/server/turns/wire.h"
 
 #include <charconv>
-#include <limits>
 #include <string>
 #include <utility>
 
 namespace saker::server {
 namespace {
-
-constexpr int kMaxInt = std::numeric_limits<int>::max();
 
 void set(Fields& fields, std::string_view name, double low, double high, double& target) {
   target = fields.number(name, low, high).value_or(target);

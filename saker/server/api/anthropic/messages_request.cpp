@@ -10,14 +10,12 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 namespace saker::server::anthropic {
 namespace {
 
-constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostTools = 1024;
 // It changes with each request of one client, so that no prompt would be found in the prefix cache.
@@ -250,7 +248,7 @@ void read_thinking(Fields& fields, engine::Request& request) {
       thinking.fail("type", "expected enabled, disabled or adaptive, got " + quote(type));
     }
     request.prompt.think = type != "disabled";
-    if (const auto budget = thinking.integer("budget_tokens", 1, std::numeric_limits<int>::max())) {
+    if (const auto budget = thinking.integer("budget_tokens", 1, kMaxInt)) {
       request.output.reasoning_budget = static_cast<int>(*budget);
     }
   }

@@ -4,7 +4,6 @@
 #include "saker/server/turns/fields.h"
 
 #include <chrono>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -38,9 +37,7 @@ Json embed(const Json& body, const ServedModel& model) {
   }
   engine::EmbedRequest request = request_for(found, texts);
   request.truncate = fields.flag("truncate").value_or(true);
-  request.dimensions =
-      static_cast<int>(fields.integer("dimensions", 0, std::numeric_limits<int>::max()).value_or(0)
-      );
+  request.dimensions = static_cast<int>(fields.integer("dimensions", 0, kMaxInt).value_or(0));
   fields.accept({"keep_alive", "options"});
   fields.log_unknown("ollama");
   const engine::EmbedResult result = model.model().embed(request);

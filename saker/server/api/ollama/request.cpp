@@ -8,14 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 namespace saker::server::ollama {
 namespace {
 
-constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostMessages = 10'000;
 
 void read_format(Fields& fields, engine::Request& request) {

@@ -9,14 +9,12 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 namespace saker::server::openai {
 namespace {
 
-constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostTools = 1024;
 constexpr std::array<std::string_view, 6> kRoles = {
@@ -292,7 +290,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   fields.refuse({"audio", "web_search_options", "documents", "chat_template", "echo"});
   fields.refuse({"return_progress", "lora"});
   for (const std::string_view name : {"thinking_token_budget", "reasoning_budget_tokens"}) {
-    if (const auto budget = fields.integer(name, 0, std::numeric_limits<int>::max())) {
+    if (const auto budget = fields.integer(name, 0, kMaxInt)) {
       chat.request.output.reasoning_budget = static_cast<int>(*budget);
     }
   }

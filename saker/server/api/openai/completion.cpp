@@ -4,58 +4,26 @@
 #include "saker/server/api/openai/prompt_logprobs.h"
 #include "saker/server/turns/sampling_fields.h"
 #include "saker/server/turns/texts_between.h"
+#include "saker/server/turns/texts_or_tokens.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace saker::server::openai {
 namespace {
 
-constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostPrompts = 1024;
 
-bool are_tokens(const Json& value) {
-  return value.is_array() && !value.empty() &&
-         std::ranges::all_of(value, [](const Json& one) { return one.is_number_integer(); });
-}
-
-engine::Prompt token_prompt(const Json& ids, const ServedModel& model) {
-  const std::int64_t vocabulary = model.model().facts().vocab_size;
-  std::vector<std::int32_t> tokens;
-  for (const Json& id : ids) {
-    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 ||
-        id.get<std::int64_t>() >= vocabulary) {
-      throw bad_field(
-          "prompt", "expected token ids below {}, got {}", vocabulary, describe_json(id)
-      );
-    }
-    tokens.push_back(id.get<std::int32_t>());
-  }
-  return {.tokens = std::move(tokens)};
-}
-
-engine::Prompt one_prompt(const Json& value, const ServedModel& model) {
-  if (value.is_string()) {
-    return {.text = value.get<std::string>()};
-  }
-  if (are_tokens(value)) {
-    return token_prompt(value, model);
-  }
-  throw bad_field("prompt", "expected a string or a list of token ids, got {}", kind_of(value));
-}
-
-std::vector<engine::Prompt> read_prompts(const Json& given, const ServedModel& model) {
+std::vector<engine::Prompt> read_prompts(Fields& fields, const ServedModel& model) {
   std::vector<engine::Prompt> prompts;
-  if (!given.is_array() || are_tokens(given)) {
-    prompts.push_back(one_prompt(given, model));
-    return prompts;
-  }
-  if (given.empty() || given.size() > kMostPrompts) {
-    throw bad_field("prompt", "expected 1 to {} prompts, got {}", kMostPrompts, given.size());
-  }
-  for (const Json& one : given) {
-    prompts.push_back(one_prompt(one, model));
+  for (auto& input :
+       read_texts_or_tokens(fields.required("prompt"), "prompt", model, kMostPrompts)) {
+    engine::Prompt& prompt = prompts.emplace_back();
+    if (auto* text = std::get_if<std::string>(&input)) {
+      prompt.text = std::move(*text);
+    } else {
+      prompt.tokens = std::get<std::vector<std::int32_t>>(std::move(input));
+    }
   }
   return prompts;
 }
@@ -89,7 +57,7 @@ CompletionRequest read_completion(const Json& body, const ServedModel& model) {
   const FoundModel found = model.find(fields.text("model").value_or(""));
   completion.answering.model = found.name;
   request.placement.adapter = found.adapter;
-  completion.prompts = read_prompts(fields.required("prompt"), model);
+  completion.prompts = read_prompts(fields, model);
   read_sampling(fields, model, request);
   read_stop(fields, "stop", request);
   read_constraint(fields, request);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,7 +18,6 @@
 namespace saker::server::responses {
 namespace {
 
-constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostItems = 10'000;
 constexpr std::size_t kMostTools = 1024;
 
