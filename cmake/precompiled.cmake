@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What most sources include, compiled once: a quarter of a build's time. Presets that build everything take it; a package
-# that embeds us does not. Whether each source includes what it uses, clang-tidy's preset sees, which goes without.
+# Two ways to compile what most sources include less often: once for all, or once for eight sources. Presets that build
+# everything take them; a package that embeds us does not. Whether each source includes what it uses, clang-tidy's preset
+# sees, which goes without.
 option(SAKER_PRECOMPILED_HEADERS "Compile common headers once" OFF)
 set(
   precompiled_headers
@@ -18,18 +19,31 @@ set(
   <nlohmann/json.hpp>
 )
 
+option(SAKER_UNITY_BUILD "Compile sources of libraries eight at a time: built once sooner, after an edit later" OFF)
+
+# saker_compile_sooner(<target> [<header>...]): its sources eight at a time, or with those headers, and more, compiled
+# before.
+function(saker_compile_sooner target)
+  if(SAKER_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # Takes the sources for headers.
+    endif()
+  else()
+    saker_precompile(${target} ${ARGN})
+  endif()
+endfunction()
+
+# saker_compile_alone(<target> <source>...): sources that give names of their own to what others name so, too.
+function(saker_compile_alone target)
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # saker_precompile(<target> [<header>...]) gives a target those headers, and more.
 function(saker_precompile target)
   if(SAKER_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} PRIVATE ${precompiled_headers} ${ARGN})
     saker_keep_precompiled(${target})
-  endif()
-endfunction()
-
-# For targets that a release compiles at -O3: g++ 12 gives false alarms in headers that were compiled before.
-function(saker_precompile_optimized target)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    saker_precompile(${target})
   endif()
 endfunction()
 
