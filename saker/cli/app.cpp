@@ -79,8 +79,11 @@ std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
   );
 }
 
-// Tells about a forgotten MODEL: answers of the bundled one would surprise.
+// Tells about a forgotten MODEL: answers of the bundled one would surprise. `launch` refuses it, if it finds no server.
 void tell_of_demo(const CLI::App& command) {
+  if (command.get_name() == "launch") {
+    return;
+  }
   const CLI::Option* model = command.get_option_no_throw("MODEL");
   const CLI::Option* file = command.get_option_no_throw("--models");
   const bool has_file = file != nullptr && file->count() > 0;

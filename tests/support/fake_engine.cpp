@@ -15,7 +15,7 @@
 namespace saker {
 namespace {
 
-constexpr std::int64_t kContext = 2048;
+constexpr std::int64_t kContext = 2048;  // If the script has none.
 constexpr double kLogprob = -0.5;
 
 ErrorCode code_of(const std::string& name) {
@@ -55,14 +55,15 @@ struct FakeEngine::Running {
   std::shared_ptr<std::atomic<bool>> is_cancelled;
 };
 
-FakeEngine::FakeEngine(Json script) : script_(std::move(script)) {
+FakeEngine::FakeEngine(Json script) {
+  facts_.context_length = script.is_object() ? script.value("context", kContext) : kContext;
+  script_ = script.is_object() ? script.at("answers") : std::move(script);
   const std::filesystem::path demo = std::filesystem::path(SAKER_SOURCE_DIR) / "models/demo";
   prompts_ = std::make_unique<const engine::Prompts>(engine::Prompts::read(text::ModelTexts(demo)));
   facts_.requested = "fake";
   facts_.path = demo;
   facts_.model_type = "fake";
   facts_.vocab_size = prompts_->tokenizer()->vocab_size();
-  facts_.context_length = kContext;
 }
 
 FakeEngine::~FakeEngine() = default;
@@ -73,7 +74,7 @@ engine::Request FakeEngine::last_request() const {
 }
 
 std::vector<std::int32_t> FakeEngine::prompt_tokens(const engine::Request& request) const {
-  return prompts_->encode(request, kContext);
+  return prompts_->encode(request, facts_.context_length);
 }
 
 const Json* FakeEngine::find_answer(const std::string& last) const {
@@ -89,11 +90,11 @@ const Json* FakeEngine::find_answer(const std::string& last) const {
 engine::Stream FakeEngine::submit(engine::Request request) {
   const auto tokens = prompt_tokens(request);
   require(
-      static_cast<std::int64_t>(tokens.size()) < kContext,
+      static_cast<std::int64_t>(tokens.size()) < facts_.context_length,
       ErrorCode::kInvalidArgument,
       "the prompt has {} tokens, but the model's context is {} tokens long",
       tokens.size(),
-      kContext
+      facts_.context_length
   );
   const std::string last = last_text(request.prompt);
   const Json* found = find_answer(last);

@@ -95,7 +95,7 @@ bool names_a_model(std::string_view option, const std::vector<std::string>& valu
 void fetch_for(const CLI::App& command) {
   const CLI::Option* flag = command.get_option_no_throw(kPullFlag);
   const bool pulls = flag != nullptr && flag->count() > 0;
-  if (flag == nullptr) {
+  if (flag == nullptr || command.get_name() == "launch") {
     return;
   }
   // `inspect` asks the hub itself.
@@ -202,6 +202,10 @@ void add_pull_flags(CLI::App& app) {
       );
     }
   }
+}
+
+void fetch_missing_model(const std::string& model, bool pulls) {
+  fetch_if_missing(model, pulls, Consent::kAskOfModel);
 }
 
 void fetch_missing_models(const CLI::App& app) {

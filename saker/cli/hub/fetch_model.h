@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace saker::cli {
 
@@ -30,8 +31,13 @@ void add_pull(CLI::App& app, Action& action);
 // Adds --pull to the commands that take models. REQUIRES: these are added already.
 void add_pull_flags(CLI::App& app);
 
+// Fetches a model that is neither a folder nor in the cache, if `pulls` or the user at a terminal agrees. Otherwise throws
+// kNotFound, saying how to get it.
+void fetch_missing_model(const std::string& model, bool pulls);
+
 // Fetches the command line's models that are neither folders nor in the cache, if --pull is given
-// or the user at a terminal agrees. Otherwise throws kNotFound, saying how to get them.
+// or the user at a terminal agrees. Otherwise throws kNotFound, saying how to get them. Not those of `launch`, which may
+// find a server that has them.
 void fetch_missing_models(const CLI::App& app);
 
 }  // namespace saker::cli

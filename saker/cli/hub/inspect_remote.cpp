@@ -2,11 +2,11 @@
 #include "saker/cli/hub/inspect_remote.h"
 
 #include "saker/base/error.h"
-#include "saker/base/files/temporary_path.h"
 #include "saker/cli/hub/asking.h"
 #include "saker/cli/hub/size_text.h"
 #include "saker/cli/io/interrupt.h"
 #include "saker/cli/io/result_json.h"
+#include "saker/cli/io/temporary_folder.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/remote/remote_model.h"
 #include "saker/load/inspect/file_heads.h"
@@ -30,28 +30,6 @@ namespace saker::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder of our own that the destructor removes.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(temporary_path(fs::temp_directory_path() / "saker")) {
-    make_new_folder(path_, path_);
-    fs::permissions(path_, fs::perms::owner_all);  // The model may be private.
-  }
-
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
-  const fs::path& path() const { return path_; }
-
- private:
-  const fs::path path_;
-};
 
 hub::RemoteModel read(const hub::ModelName& name, const hub::RemoteModelOptions& options) {
   const auto wanted = [](const hub::RemotePart& part) {

@@ -12,6 +12,9 @@
 
 namespace saker::cli {
 
+// The hidden option of commands that hand on what follows `--`; the typed line gives it each word.
+inline constexpr std::string_view kRestOption = "--rest";
+
 // Direct subcommands, in the order of help.
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
 

@@ -45,6 +45,10 @@ constexpr Example kExamples[] = {
   saker serve --models models.json
   saker serve ./model --host unix:/run/saker.sock
 )"},
+    {"saker launch", R"(  saker launch claude ./model
+  saker launch codex ./model -- exec "Write a test for parse.py"
+  saker launch aider --server http://127.0.0.1:8000 --api-key secret
+)"},
     {"saker score", R"(  saker score ./model --prompt "2 + 2 =" --completion " 4"
   saker score ./model --text "The quick brown fox" --json
   saker score ./model --adapter ./lora --diff --html page.html --text "Hello"

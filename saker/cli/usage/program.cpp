@@ -2,6 +2,7 @@
 #include "saker/cli/usage/program.h"
 
 #include "saker/cli/hub/fetch_model.h"
+#include "saker/cli/launch/launch.h"
 #include "saker/cli/options/checks.h"
 #include "saker/cli/serve/serve.h"
 #include "saker/cli/usage/help.h"
@@ -69,6 +70,7 @@ void add_talk(CLI::App& app, Action& action) {
   add_embed(app, action);
   add_rerank(app, action);
   add_serve(app, action);
+  add_launch(app, action);
   app.get_subcommand("run")->alias("chat");
 }
 

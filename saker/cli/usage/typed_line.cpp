@@ -4,6 +4,8 @@
 #include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/synonyms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -76,6 +78,9 @@ class ArgumentReader {
         line_.arguments.push_back(arg);
       }
     }
+    if (line_.command->get_option_no_throw(std::string(kRestOption)) != nullptr) {
+      read_rest();
+    }
     for (; at_ < args_.size(); ++at_) {
       line_.arguments.push_back(args_[at_]);
       if (args_[at_] != "--") {
@@ -87,6 +92,17 @@ class ArgumentReader {
   }
 
  private:
+  // What follows `--` becomes values of one option, so that none of it can be taken for another argument.
+  void read_rest() {
+    for (++at_; at_ < args_.size(); ++at_) {
+      if (args_[at_].empty()) {  // CLI11 takes `--name=` for a name alone.
+        line_.arguments.insert(line_.arguments.end(), {std::string(kRestOption), ""});
+      } else {
+        line_.arguments.push_back(fmt::format("{}={}", kRestOption, args_[at_]));
+      }
+    }
+  }
+
   void read_option(const std::string& arg) {
     const std::size_t equals = arg.starts_with("--") ? arg.find('=') : std::string::npos;
     std::string name = arg.substr(0, equals);

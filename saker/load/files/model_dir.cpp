@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/files/model_dir.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <vector>
-
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
-
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/cached_path.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
 #include "saker/load/files/named_models.h"
+#include "saker/load/files/program_path.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 namespace saker::load {
 namespace {
@@ -36,18 +32,6 @@ bool is_folder(const fs::path& path) {
 std::optional<fs::path> find_file(const fs::path& dir, const char* name) {
   std::error_code ignored;
   return fs::exists(dir / name, ignored) ? std::optional(dir / name) : std::nullopt;
-}
-
-// The running program, with links resolved; empty if the system doesn't tell.
-fs::path program_path() {
-  std::error_code ignored;
-#ifdef __APPLE__
-  char buffer[4096];
-  std::uint32_t size = sizeof(buffer);
-  return _NSGetExecutablePath(buffer, &size) == 0 ? fs::canonical(buffer, ignored) : fs::path();
-#else
-  return fs::read_symlink("/proc/self/exe", ignored);
-#endif
 }
 
 }  // namespace
