@@ -38,6 +38,7 @@ class Ollama(FakeServerTest):
             self.assertEqual(last["done_reason"], "length" if text == "long" else "stop")
             for key in ("total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration"):
                 self.assertIsInstance(last[key], int)
+            self.assertGreaterEqual(last["total_duration"], sum(last[f"{part}_duration"] for part in ("load", "prompt_eval", "eval")))
             if text == "call":
                 self.assertEqual(calls[0]["function"]["arguments"], {"city": "Oslo"})
 

@@ -52,6 +52,7 @@ describe("anthropic", () => {
     await assert.rejects(client.messages.stream(asked("breaks")).finalMessage(), Anthropic.APIError);
     await assert.rejects(client.messages.create(asked(TOO_LONG)), (error) => error instanceof Anthropic.BadRequestError && /\d+ tokens.*2048/.test(error.message));
     assert.deepEqual((await collect(client.models.list())).map((model) => model.id), ["fake"]);
-    assert.equal((await client.models.retrieve("fake")).id, "fake");
+    const model = await client.models.retrieve("fake");
+    assert.deepEqual([model.id, model.type], ["fake", "model"]);
   });
 });

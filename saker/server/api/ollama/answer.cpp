@@ -7,6 +7,7 @@
 #include "saker/server/turns/token_json.h"
 #include "saker/server/turns/wire.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -125,12 +126,14 @@ class Answer : public Encoder {
   void add_end(Json& last) const {
     const engine::GenerateResult& result = *answer_.result;
     const engine::GenerateStats& stats = result.stats;
-    const std::chrono::duration<double> total = Clock::now() - start_;
     const double answering =
         stats.generation_tps > 0 ? stats.generation_tokens / stats.generation_tps : 0.0;
+    // The engine's clock began before this one's.
+    const std::chrono::duration<double> since_start = Clock::now() - start_;
+    const double total = std::max(since_start.count(), stats.time_to_first_token_s + answering);
     last["done"] = true;
     last["done_reason"] = is_whole(result) ? "stop" : "length";
-    last["total_duration"] = nanoseconds(total.count()) + load_.count();
+    last["total_duration"] = nanoseconds(total) + load_.count();
     last["load_duration"] = load_.count();
     last["prompt_eval_count"] = stats.prompt_tokens;
     last["prompt_eval_duration"] = nanoseconds(stats.time_to_first_token_s);
