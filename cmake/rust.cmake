@@ -53,4 +53,7 @@ set_target_properties(
     INTERFACE_INCLUDE_DIRECTORIES "${_rust}/include"
     INTERFACE_LINK_LIBRARIES "pthread;${CMAKE_DL_LIBS};m"
 )
-add_dependencies(saker_rs saker_rs_build)
+# Programs are linked after the library, which Ninja knows by its file, so that all else compiles meanwhile.
+if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+  add_dependencies(saker_rs saker_rs_build)
+endif()
