@@ -52,7 +52,7 @@ struct LaunchArgs {
   bool pulls = false;
 };
 
-// What runs; signals end it.
+// The programs of this run; signals end them.
 struct Run {
   TemporaryFolder folder;
   std::optional<Child> server;

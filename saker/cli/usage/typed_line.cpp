@@ -92,7 +92,7 @@ class ArgumentReader {
   }
 
  private:
-  // What follows `--` becomes values of one option, so that none of it can be taken for another argument.
+  // Words behind `--` become values of one option, so that none can be taken for another argument.
   void read_rest() {
     for (++at_; at_ < args_.size(); ++at_) {
       if (args_[at_].empty()) {  // CLI11 takes `--name=` for a name alone.
