@@ -3,6 +3,7 @@
 
 #include "saker/server/api/anthropic/routes.h"
 #include "saker/server/api/extras/routes.h"
+#include "saker/server/api/native/routes.h"
 #include "saker/server/api/ollama/routes.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/models.h"
@@ -35,6 +36,7 @@ const Dialect& dialect_of(const http::Request& request) {
 void add_dialects(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
   openai::add_routes(router, catalog);
   anthropic::add_routes(router, catalog);
+  native::add_routes(router, catalog);
   ollama::add_routes(router, catalog);
   responses::add_routes(router, catalog);
   extras::add_routes(router, catalog);

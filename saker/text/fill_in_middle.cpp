@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace saker::text {
 namespace {
@@ -24,10 +25,47 @@ constexpr std::array<MiddleTokens, 6> kFamilies{{
     {"[PREFIX]", "[SUFFIX]", "", true},                            // Codestral
 }};
 
+// Tokens before a repository's name and before each of its files.
+struct FileTokens {
+  std::string_view repository;
+  std::string_view file;
+};
+
+constexpr std::array<FileTokens, 2> kFileTokens{{
+    {"<|repo_name|>", "<|file_sep|>"},  // Qwen
+    {"<repo_name>", "<file_sep>"},      // StarCoder
+}};
+
+std::string files_text(const Tokenizer& tokenizer, std::span<const FileText> files) {
+  if (files.empty()) {
+    return {};
+  }
+  const auto* const found = std::ranges::find_if(kFileTokens, [&](const FileTokens& tokens) {
+    return tokenizer.token_id(tokens.repository).has_value() &&
+           tokenizer.token_id(tokens.file).has_value();
+  });
+  std::string text;
+  if (found == kFileTokens.end()) {
+    for (const FileText& file : files) {
+      text += "\n\n--- snippet ---\n\n" + file.text;
+    }
+    return text + "\n\n";
+  }
+  text = std::string(found->repository) + "project\n";
+  for (const FileText& file : files) {
+    text += std::string(found->file) + file.name + "\n" + file.text;
+    text += file.text.ends_with('\n') ? "" : "\n";
+  }
+  return text + std::string(found->file) + "file\n";
+}
+
 }  // namespace
 
 std::optional<std::string> fill_in_middle_prompt(
-    const Tokenizer& tokenizer, std::string_view before, std::string_view after
+    const Tokenizer& tokenizer,
+    std::string_view before,
+    std::string_view after,
+    std::span<const FileText> files
 ) {
   const auto has = [&](std::string_view token) {
     return token.empty() || tokenizer.token_id(token).has_value();
@@ -40,7 +78,8 @@ std::optional<std::string> fill_in_middle_prompt(
   }
   const std::string first = std::string(found->before) + std::string(before);
   const std::string second = std::string(found->after) + std::string(after);
-  return (found->begins_with_after ? second + first : first + second) + std::string(found->middle);
+  return files_text(tokenizer, files) +
+         (found->begins_with_after ? second + first : first + second) + std::string(found->middle);
 }
 
 }  // namespace saker::text

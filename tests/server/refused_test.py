@@ -13,7 +13,7 @@ REFUSED = {
         "documents": [{"text": "a"}], "chat_template": "{{ messages }}", "echo": True, "return_progress": True, "lora": [{"id": 0}],
         "n_probs": 3, "add_generation_prompt": False, "mirostat": 2, "stop_token_ids": [1], "bad_words": ["a"], "allowed_token_ids": [1],
         "include_stop_str_in_output": True, "truncate_prompt_tokens": 5, "repetition_detection": {"max_pattern_size": 5},
-        "logits_processors": ["a"], "use_beam_search": True, "samplers": ["top_k"], "grammar": "root ::= \"a\"",
+        "logits_processors": ["a"], "use_beam_search": True, "samplers": ["mirostat"], "grammar": "root ::= \"a\"",
         "temperature": -1, "top_p": 2, "min_p": -1, "top_k": -2, "n": 0, "max_completion_tokens": 0, "presence_penalty": 1000, "seed": "a",
         "logit_bias": {"99999999": 1}, "top_logprobs": 3, "stop": [""], "stream_options": {"include_usage": True}, "tool_choice": "required",
         "reasoning_effort": "huge", "response_format": {"type": "xml"}, "tools": [{"type": "computer"}], "xtc_threshold": 2,

@@ -56,12 +56,18 @@ struct FakeEngine::Running {
 };
 
 FakeEngine::FakeEngine(Json script) {
-  facts_.context_length = script.is_object() ? script.value("context", kContext) : kContext;
-  script_ = script.is_object() ? script.at("answers") : std::move(script);
-  const std::filesystem::path demo = std::filesystem::path(SAKER_SOURCE_DIR) / "models/demo";
-  prompts_ = std::make_unique<const engine::Prompts>(engine::Prompts::read(text::ModelTexts(demo)));
+  std::filesystem::path texts = std::filesystem::path(SAKER_SOURCE_DIR) / "models/demo";
+  facts_.context_length = kContext;
+  if (script.is_object()) {
+    facts_.context_length = script.value("context", kContext);
+    texts = script.value("texts", texts.native());
+    script = Json(script.value("answers", Json::array()));
+  }
+  script_ = std::move(script);
+  prompts_ =
+      std::make_unique<const engine::Prompts>(engine::Prompts::read(text::ModelTexts(texts)));
   facts_.requested = "fake";
-  facts_.path = demo;
+  facts_.path = texts;
   facts_.model_type = "fake";
   facts_.vocab_size = prompts_->tokenizer()->vocab_size();
 }

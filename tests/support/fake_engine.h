@@ -4,7 +4,7 @@
 // A model without weights that answers as a script says, for tests of servers and of what parses
 // answers. Texts and templates are the bundled model's.
 //
-// The script is a list of answers, or {"context": TOKENS, "answers": a list}:
+// The script is a list of answers, or {"context": TOKENS, "texts": FOLDER of another model's texts, "answers": a list}:
 //   {"when": TEXT,            the last message or prompt has it; absent: any
 //    "hangs_ms": N,           the model's thread hangs for that long
 //    "events": [{"reasoning": TEXT} | {"content": TEXT} | {"call": {"id", "name", "arguments"}}

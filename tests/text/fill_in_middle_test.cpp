@@ -39,6 +39,22 @@ TEST(FillInMiddle, TokensOfTheModelStandAroundTheTexts) {
   EXPECT_EQ(fill_in_middle_prompt(*codestral, "def f(", ")"), "[SUFFIX])[PREFIX]def f(");
 }
 
+TEST(FillInMiddle, OtherFilesComeFirst) {
+  const FileText files[] = {{"a.py", "one"}, {"b.py", "two\n"}};
+  const auto plain = tokenizer_with({"[PREFIX]", "[SUFFIX]"});
+  EXPECT_EQ(
+      fill_in_middle_prompt(*plain, "x", "y", files),
+      "\n\n--- snippet ---\n\none\n\n--- snippet ---\n\ntwo\n\n\n[SUFFIX]y[PREFIX]x"
+  );
+  const auto starcoder =
+      tokenizer_with({"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"});
+  EXPECT_EQ(
+      fill_in_middle_prompt(*starcoder, "x", "y", files),
+      "<repo_name>project\n<file_sep>a.py\none\n<file_sep>b.py\ntwo\n<file_sep>file\n"
+      "<fim_prefix>x<fim_suffix>y<fim_middle>"
+  );
+}
+
 TEST(FillInMiddle, OtherModelsCannot) {
   EXPECT_FALSE(fill_in_middle_prompt(*tokenizer_with({}), "a", "b"));
   EXPECT_FALSE(

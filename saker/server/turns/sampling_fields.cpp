@@ -2,8 +2,13 @@
 #include "saker/server/turns/sampling_fields.h"
 
 #include "saker/base/json/json_numbers.h"
+#include "saker/base/utf8.h"
 #include "saker/server/turns/wire.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -18,6 +23,55 @@ void set(Fields& fields, std::string_view name, double low, double high, double&
 void set(Fields& fields, std::string_view name, int low, int& target) {
   if (const auto value = fields.integer(name, low, kMaxInt)) {
     target = static_cast<int>(*value);
+  }
+}
+
+// Switches off what a list of samplers leaves out. Their order is the engine's; "infill", which weighs ends against
+// beginnings, has no counterpart.
+void read_samplers(Fields& fields, sample::SamplingOptions& sampling) {
+  if (!fields.has("samplers")) {
+    return;
+  }
+  const std::vector<std::string> names = fields.texts("samplers");
+  constexpr std::array<std::string_view, 9> kKnown = {
+      "penalties", "dry", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature", "infill"
+  };
+  for (const std::string& name : names) {
+    if (std::ranges::find(kKnown, name) == kKnown.end()) {
+      throw bad_field(
+          fields.path_of("samplers"), "{} is none of {}", quote(name), fmt::join(kKnown, ", ")
+      );
+    }
+  }
+  const sample::SamplingOptions off = {};
+  const auto lacks = [&](std::string_view name) {
+    return std::ranges::find(names, name) == names.end();
+  };
+  if (lacks("penalties")) {
+    sampling.repetition_penalty = off.repetition_penalty;
+    sampling.presence_penalty = off.presence_penalty;
+    sampling.frequency_penalty = off.frequency_penalty;
+  }
+  if (lacks("dry")) {
+    sampling.dry_multiplier = off.dry_multiplier;
+  }
+  if (lacks("top_k")) {
+    sampling.top_k = off.top_k;
+  }
+  if (lacks("typ_p")) {
+    sampling.typical_p = off.typical_p;
+  }
+  if (lacks("top_p")) {
+    sampling.top_p = off.top_p;
+  }
+  if (lacks("min_p")) {
+    sampling.min_p = off.min_p;
+  }
+  if (lacks("xtc")) {
+    sampling.xtc_probability = off.xtc_probability;
+  }
+  if (lacks("temperature")) {
+    sampling.temperature = 1.0;
   }
 }
 
@@ -124,6 +178,7 @@ void read_sampling(Fields& fields, const ServedModel& model, engine::Request& re
   }
   set(fields, "min_tokens", 0, sampling.min_tokens);
   read_logit_bias(fields, model, sampling);
+  read_samplers(fields, sampling);
   request.output.ignore_eos = fields.flag("ignore_eos").value_or(false);
   // -1 draws a seed, as in llama-server.
   const auto seed = fields.integer("seed");
@@ -137,8 +192,7 @@ void read_sampling(Fields& fields, const ServedModel& model, engine::Request& re
        "truncate_prompt_tokens",
        "repetition_detection",
        "logits_processors",
-       "use_beam_search",
-       "samplers"}
+       "use_beam_search"}
   );
 }
 

@@ -2,7 +2,6 @@
 #include "saker/server/turns/texts_between.h"
 
 #include "saker/server/turns/api_error.h"
-#include "saker/text/fill_in_middle.h"
 
 namespace saker::server {
 
@@ -10,11 +9,13 @@ std::string between(
     std::string_view before,
     std::string_view after,
     const std::string& param,
-    const ServedModel& model
+    const ServedModel& model,
+    std::span<const text::FileText> files
 ) {
   const text::Tokenizer* tokenizer = model.model().tokenizer();
-  auto prompt =
-      tokenizer == nullptr ? std::nullopt : text::fill_in_middle_prompt(*tokenizer, before, after);
+  auto prompt = tokenizer == nullptr
+                    ? std::nullopt
+                    : text::fill_in_middle_prompt(*tokenizer, before, after, files);
   if (!prompt) {
     throw bad_field(param, "the model has no tokens for the text between two others");
   }

@@ -4,18 +4,21 @@
 // Requests for the text between two others.
 
 #include "saker/server/turns/served_model.h"
+#include "saker/text/fill_in_middle.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace saker::server {
 
-// The prompt for it. Throws a 400 at `param` if the model has no tokens for that.
+// The prompt for it, with other texts before it. Throws a 400 at `param` if the model has no tokens for that.
 std::string between(
     std::string_view before,
     std::string_view after,
     const std::string& param,
-    const ServedModel& model
+    const ServedModel& model,
+    std::span<const text::FileText> files = {}
 );
 
 }  // namespace saker::server
