@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two ways to compile what most sources include less often: once for all, or once for eight sources. Presets that build
+# Two ways to compile what most sources include less often: once for all, or once for each folder. Presets that build
 # everything take them; a package that embeds us does not. Whether each source includes what it uses, clang-tidy's preset
 # sees, which goes without.
 option(SAKER_PRECOMPILED_HEADERS "Compile common headers once" OFF)
@@ -19,19 +19,36 @@ set(
   <nlohmann/json.hpp>
 )
 
-option(SAKER_UNITY_BUILD "Compile sources of libraries eight at a time: built once sooner, after an edit later" OFF)
+option(SAKER_UNITY_BUILD "Compile a folder's sources of libraries together: built once sooner, after an edit later" OFF)
 
-# saker_compile_sooner(<target> [<header>...]): its sources eight at a time, or with those headers, and more, compiled
-# before.
+# saker_compile_sooner(<target> [<header>...]): the sources of each folder together, or with those headers, and more,
+# compiled before. In the directory that adds the target.
 function(saker_compile_sooner target)
   if(SAKER_UNITY_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # Takes the sources for headers.
     endif()
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL saker_group_by_folder [[${target}]])")  # Once it has its sources.
   else()
     saker_precompile(${target} ${ARGN})
   endif()
+endfunction()
+
+function(saker_group_by_folder target)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(here ${target} SOURCE_DIR)
+  list(FILTER sources EXCLUDE REGEX "[$]<")  # Objects of other targets.
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${here}")
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR "${source}" is_generated)
+    if(NOT is_generated)
+      cmake_path(GET source PARENT_PATH folder)
+      cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      string(REPLACE "/" "_" folder "${folder}")
+      set_property(SOURCE "${source}" TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP "${folder}")
+    endif()
+  endforeach()
 endfunction()
 
 # saker_compile_alone(<target> <source>...): sources that give names of their own to what others name so, too.

@@ -29,8 +29,8 @@ void write_text(const fs::path& path, std::string_view text) {
   file.commit();
 }
 
-void write_json(const fs::path& path, const Json& json) {
-  write_text(path, saker::write_json(json, 2) + "\n");
+void write_json_file(const fs::path& path, const Json& json) {
+  write_text(path, write_json(json, 2) + "\n");
 }
 
 FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions& options) {
@@ -64,9 +64,9 @@ FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions&
         {"metadata", {{"total_size", report.bytes}}},
         {"weight_map", weight_map.take()},
     };
-    write_json(dir / "model.safetensors.index.json", index);
+    write_json_file(dir / "model.safetensors.index.json", index);
   }
-  write_json(dir / "config.json", fusion.config());
+  write_json_file(dir / "config.json", fusion.config());
   return report;
 }
 

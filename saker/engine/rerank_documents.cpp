@@ -56,9 +56,9 @@ double logistic(double x) {
   return 1.0 / (1.0 + std::exp(-x));
 }
 
-class Encoder {
+class PairEncoder {
  public:
-  Encoder(const text::Tokenizer& tokenizer, const Judge& judge, const RerankRequest& request)
+  PairEncoder(const text::Tokenizer& tokenizer, const Judge& judge, const RerankRequest& request)
       : tokenizer_(tokenizer),
         judge_(judge),
         truncate_(request.truncate),
@@ -184,7 +184,7 @@ RerankResult rerank_documents(
     Runner& runner, const Prompts& prompts, int prefill_step, const RerankRequest& request
 ) {
   const Judge judge = runner.call(judge_of);
-  const Encoder encoder(prompts.tokenizer_for_text(), judge, request);
+  const PairEncoder encoder(prompts.tokenizer_for_text(), judge, request);
   RerankResult result;
   std::vector<std::vector<std::int32_t>> encoded;
   encoded.reserve(request.documents.size());

@@ -28,7 +28,7 @@ std::size_t nbytes(const cache::SerializedCache& layer) {
 }
 
 // Rows of kinds that hold keys and values, else 0.
-std::int64_t row_count(const cache::SerializedCache& layer) {
+std::int64_t rows_of_layer(const cache::SerializedCache& layer) {
   const bool rows =
       !layer.state.empty() && layer.state[0].shape.size() == 4 && layer.kind.ends_with("KVCache");
   return rows ? layer.state[0].shape[2] : 0;
@@ -51,7 +51,7 @@ Json prompt_cache_json(const PromptCache& cache) {
   Json layers = Json::array();
   std::size_t bytes = 0;
   for (const auto& layer : cache.layers) {
-    Json json = {{"kind", layer.kind}, {"rows", row_count(layer)}};
+    Json json = {{"kind", layer.kind}, {"rows", rows_of_layer(layer)}};
     if (!layer.state.empty()) {
       json["shape"] = layer.state[0].shape;
       json["dtype"] = dtype_name(layer.state[0].dtype);
@@ -63,7 +63,7 @@ Json prompt_cache_json(const PromptCache& cache) {
   }
   return {
       {"format", format_name(cache.format)},
-      {"rows", row_count(cache.layers.front())},
+      {"rows", rows_of_layer(cache.layers.front())},
       {"bytes", bytes},
       {"layers", std::move(layers)},
       {"metadata", json_object(cache.metadata)},

@@ -10,7 +10,7 @@ namespace saker::text {
 namespace {
 
 // The member's text; empty if it is something else.
-std::optional<std::string> text_at(const Json& object, const char* key) {
+std::optional<std::string> text_member(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? std::optional(found->get<std::string>())
                                                      : std::nullopt;
@@ -46,11 +46,11 @@ std::optional<std::string> text_of_part(const Json& part) {
   }
   const std::string_view type = type_of(part);
   if (type == "refusal") {
-    return text_at(part, "refusal");
+    return text_member(part, "refusal");
   }
   const bool is_text =
       type.empty() || type == "text" || type == "input_text" || type == "output_text";
-  return is_text ? text_at(part, "text") : std::nullopt;
+  return is_text ? text_member(part, "text") : std::nullopt;
 }
 
 std::optional<std::string> thoughts_of_part(const Json& part) {
@@ -59,7 +59,7 @@ std::optional<std::string> thoughts_of_part(const Json& part) {
     return std::nullopt;
   }
   for (const char* key : {"thinking", "reasoning", "text"}) {
-    if (auto text = text_at(part, key)) {
+    if (auto text = text_member(part, key)) {
       return text;
     }
   }

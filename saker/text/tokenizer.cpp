@@ -15,7 +15,7 @@ namespace saker::text {
 namespace {
 
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
-constexpr std::string_view kFile = "tokenizer.json";
+constexpr std::string_view kTokenizerFile = "tokenizer.json";
 
 }  // namespace
 
@@ -51,17 +51,18 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const ModelTexts& texts) {
 std::shared_ptr<const Tokenizer> Tokenizer::load(
     const ModelTexts& texts, const TokenizerConfig& config
 ) {
-  if (!texts.has(kFile) && config.kind != nullptr && has_vocabulary_files(texts, *config.kind)) {
+  if (!texts.has(kTokenizerFile) && config.kind != nullptr &&
+      has_vocabulary_files(texts, *config.kind)) {
     return parse(read_vocabulary_files(texts, *config.kind), texts.shown("vocab.json"), config);
   }
-  return parse(texts.read(kFile, kMaxTokenizerBytes), texts.shown(kFile), config);
+  return parse(texts.read(kTokenizerFile, kMaxTokenizerBytes), texts.shown(kTokenizerFile), config);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load_if_present(
     const ModelTexts& texts, const TokenizerConfig& config
 ) {
-  const bool is_there =
-      texts.has(kFile) || (config.kind != nullptr && has_vocabulary_files(texts, *config.kind));
+  const bool is_there = texts.has(kTokenizerFile) ||
+                        (config.kind != nullptr && has_vocabulary_files(texts, *config.kind));
   return is_there ? load(texts, config) : nullptr;
 }
 

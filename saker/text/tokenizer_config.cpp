@@ -125,9 +125,9 @@ std::optional<std::int64_t> id_of(std::string_view text) {
   return is_id ? std::optional(id) : std::nullopt;
 }
 
-class Reader {
+class ConfigReader {
  public:
-  explicit Reader(const ModelTexts& texts) : texts_(texts), warnings_(config_.warnings) {}
+  explicit ConfigReader(const ModelTexts& texts) : texts_(texts), warnings_(config_.warnings) {}
 
   TokenizerConfig read() {
     const Json json = open("tokenizer_config.json", config_.damage);
@@ -386,7 +386,7 @@ std::optional<std::string> TokenizerConfig::special_token(const std::string& nam
 }
 
 TokenizerConfig load_tokenizer_config(const ModelTexts& texts) {
-  return Reader(texts).read();
+  return ConfigReader(texts).read();
 }
 
 }  // namespace saker::text

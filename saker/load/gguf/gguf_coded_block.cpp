@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/gguf/gguf_coded_block.h"
 
-#include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/gguf/gguf_block_bytes.h"
 #include "saker/load/gguf/gguf_grids.h"
 
 #include <bit>
@@ -19,21 +19,11 @@ constexpr std::array<std::int8_t, 16> kDoubledE2m1 = {
     0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 };
 
-unsigned byte_at(const std::byte* at) {
-  return std::to_integer<unsigned>(*at);
-}
-
 template <typename Word>
 Word word_at(const std::byte* at) {
   Word word;
   std::memcpy(&word, at, sizeof(word));
   return word;
-}
-
-float half_at(const std::byte* at) {
-  float value = 0.0F;
-  kernels::quantize_loops().widen(at, DType::kFloat16, 1, &value);
-  return value;
 }
 
 // Sets the scales of a block: the float16 at `half` times `unit` times each integer.

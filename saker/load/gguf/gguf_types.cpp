@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/gguf/gguf_types.h"
 
+#include "saker/load/gguf/gguf_block_bytes.h"
 #include "saker/load/gguf/gguf_coded_block.h"
 
 #include <fmt/format.h>
@@ -56,16 +57,6 @@ struct Group {
   float scale = 0.0F;
   float bias = 0.0F;
 };
-
-float half_at(const std::byte* at) {
-  float value = 0.0F;
-  kernels::quantize_loops().widen(at, DType::kFloat16, 1, &value);
-  return value;
-}
-
-unsigned byte_at(const std::byte* at) {
-  return std::to_integer<unsigned>(*at);
-}
 
 // Byte i of `low` holds the codes of weights i (low half) and i + 16.
 void read_halves(const std::byte* low, Group& group) {

@@ -13,8 +13,6 @@
 namespace saker::load::importers {
 namespace {
 
-constexpr const char* kSection = "quantization_config";
-
 bool is_of_codes(const Tensor& tensor) {
   switch (tensor.dtype) {
     case DType::kFloat32:
@@ -31,7 +29,7 @@ bool is_of_codes(const Tensor& tensor) {
 
 // The section in which a tool names itself, of the configuration or of its text model.
 Json* find_section(Json& config) {
-  const auto section = config.find(kSection);
+  const auto section = config.find(kQuantizationSection);
   if (section == config.end() || section->is_null()) {
     const auto text = config.find("text_config");
     return text != config.end() && text->is_object() ? find_section(*text) : nullptr;
@@ -62,10 +60,10 @@ PlainConfig without_leftover(Json config, const ModelTensors& read) {
   }
   std::string warning = fmt::format(
       "config: '{}' names {}, but no weight is quantized: it is ignored",
-      kSection,
-      describe_json((*holder)[kSection]["quant_method"])
+      kQuantizationSection,
+      describe_json((*holder)[kQuantizationSection]["quant_method"])
   );
-  holder->erase(kSection);
+  holder->erase(kQuantizationSection);
   return {std::move(config), std::move(warning)};
 }
 

@@ -9,8 +9,12 @@
 #include "saker/load/files/weight_files.h"
 
 #include <string>
+#include <string_view>
 
 namespace saker::load::importers {
+
+// The member of a configuration where other tools say how they quantized.
+inline constexpr std::string_view kQuantizationSection = "quantization_config";
 
 // True if no tensor holds codes: no matrix has integers, small floats or a dtype that can't be
 // loaded.

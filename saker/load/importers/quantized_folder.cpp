@@ -35,7 +35,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSection = "quantization_config";
 constexpr std::array<std::string_view, 8> kMethods = {
     "awq", "bitnet", "compressed-tensors", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8"
 };
@@ -85,7 +84,7 @@ std::optional<Method> method_of(const Json& config) {
   if (!config.is_object() || config.contains("quantization")) {
     return std::nullopt;
   }
-  const auto section = config.find(kSection);
+  const auto section = config.find(kQuantizationSection);
   if (section == config.end() || section->is_null()) {
     const auto text = config.find("text_config");
     return text != config.end() ? method_of(*text) : std::nullopt;
@@ -106,13 +105,13 @@ Json read_config(const fs::path& folder) {
   constexpr const char* kOwnFile = "hf_quant_config.json";
   Json config = read_json_file(folder / "config.json");
   std::error_code ignored;
-  if (!config.is_object() || config.contains(kSection) || config.contains("quantization") ||
-      !fs::is_regular_file(folder / kOwnFile, ignored)) {
+  if (!config.is_object() || config.contains(kQuantizationSection) ||
+      config.contains("quantization") || !fs::is_regular_file(folder / kOwnFile, ignored)) {
     return config;
   }
   if (Json own = read_json_file(folder / kOwnFile); own.is_object()) {
     own["quant_method"] = "modelopt";
-    config[kSection] = std::move(own);
+    config[kQuantizationSection] = std::move(own);
   }
   return config;
 }
@@ -123,7 +122,7 @@ Json read_config(const fs::path& folder) {
       ErrorCode::kUnsupported,
       fmt::format(
           "config: '{}.{}' is {} with {}, expected {}",
-          kSection,
+          kQuantizationSection,
           field,
           found == method.section.end() ? "missing" : describe_json(*found),
           method.name,
@@ -227,14 +226,14 @@ class QuantizedModel {
         modules_ > 0,
         ErrorCode::kCorruptData,
         "config: '{}.quant_method' is {}, but no tensor of the checkpoint is quantized so",
-        kSection,
+        kQuantizationSection,
         quote(method_.name)
     );
     model_.config = config;
-    model_.config.erase(kSection);
+    model_.config.erase(kQuantizationSection);
     if (const auto text = model_.config.find("text_config");
         text != model_.config.end() && text->is_object()) {
-      text->erase(kSection);
+      text->erase(kQuantizationSection);
     }
     add_quantization(model_.config, formats_, declared_);
     if (!zeros_.note.empty()) {

@@ -13,14 +13,6 @@ namespace {
 // References and alternatives may nest this deep.
 constexpr int kMaxNesting = 8;
 
-const Json* member(const Json& object, std::string_view key) {
-  if (!object.is_object()) {
-    return nullptr;
-  }
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
 void add_type(ArgumentTypes& types, std::string_view name) {
   types.text = types.text || name == "string";
   types.number = types.number || name == "number" || name == "integer";
@@ -55,12 +47,12 @@ ArgumentTypes types_of(const Json& schema, const Json& root, int depth) {
   if (!schema.is_object() || depth > kMaxNesting) {
     return any_type();
   }
-  if (const Json* reference = member(schema, "$ref"); reference && reference->is_string()) {
+  if (const Json* reference = find_member(schema, "$ref"); reference && reference->is_string()) {
     const Json* found = resolve(root, reference->get_ref<const std::string&>());
     return found == nullptr ? any_type() : types_of(*found, root, depth + 1);
   }
   ArgumentTypes types;
-  if (const Json* type = member(schema, "type"); type && type->is_string()) {
+  if (const Json* type = find_member(schema, "type"); type && type->is_string()) {
     add_type(types, type->get_ref<const std::string&>());
     return types;
   } else if (type && type->is_array()) {
@@ -69,25 +61,25 @@ ArgumentTypes types_of(const Json& schema, const Json& root, int depth) {
     }
     return types;
   }
-  if (const Json* value = member(schema, "const")) {
+  if (const Json* value = find_member(schema, "const")) {
     add_value(types, *value);
     return types;
   }
-  if (const Json* values = member(schema, "enum"); values && values->is_array()) {
+  if (const Json* values = find_member(schema, "enum"); values && values->is_array()) {
     for (const Json& value : *values) {
       add_value(types, value);
     }
     return types;
   }
   for (const char* key : {"anyOf", "oneOf"}) {
-    if (const Json* choices = member(schema, key); choices && choices->is_array()) {
+    if (const Json* choices = find_member(schema, key); choices && choices->is_array()) {
       for (const Json& choice : *choices) {
         types = types | types_of(choice, root, depth + 1);
       }
       return types;
     }
   }
-  if (const Json* parts = member(schema, "allOf");
+  if (const Json* parts = find_member(schema, "allOf");
       parts && parts->is_array() && parts->size() == 1) {
     return types_of(parts->front(), root, depth + 1);
   }
@@ -170,10 +162,10 @@ ArgumentTypes ArgumentTypes::operator|(const ArgumentTypes& other) const {
 }
 
 ArgumentTypes types_of_argument(const Tool& tool, std::string_view key) {
-  const Json* properties = member(tool.parameters, "properties");
-  const Json* property = properties == nullptr ? nullptr : member(*properties, key);
+  const Json* properties = find_member(tool.parameters, "properties");
+  const Json* property = properties == nullptr ? nullptr : find_member(*properties, key);
   if (property == nullptr) {
-    property = member(tool.parameters, "additionalProperties");
+    property = find_member(tool.parameters, "additionalProperties");
   }
   return property == nullptr ? any_type() : types_of(*property, tool.parameters, 0);
 }

@@ -10,14 +10,14 @@ namespace saker::text {
 namespace {
 
 constexpr std::string_view kChannel = "<|channel|>";
-constexpr std::string_view kStart = "<|start|>";
+constexpr std::string_view kStartToken = "<|start|>";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kRecipient = " to=";
 // Markers that begin a header.
-constexpr std::array<std::string_view, 4> kHeaders{kChannel, kStart, kRecipient, kMessage};
+constexpr std::array<std::string_view, 4> kHeaders{kChannel, kStartToken, kRecipient, kMessage};
 // Markers that end a message; the last two begin the next one.
 constexpr std::array<std::string_view, 5> kEnds{
-    "<|end|>", "<|return|>", "<|call|>", kStart, kChannel
+    "<|end|>", "<|return|>", "<|call|>", kStartToken, kChannel
 };
 constexpr std::size_t kMaxHeader = 512;
 
@@ -145,7 +145,7 @@ void ChannelReader::body(char byte) {
   if (!is_any(held_, kEnds)) {
     return;
   }
-  const bool begins_header = held_ == kStart || held_ == kChannel;
+  const bool begins_header = held_ == kStartToken || held_ == kChannel;
   state_ = begins_header ? State::kHeader : State::kBetween;
   if (!begins_header) {
     held_.clear();
@@ -176,7 +176,7 @@ void ChannelReader::between(char byte) {
     return;
   }
   held_ += byte;
-  if (held_ == kStart || held_ == kChannel) {
+  if (held_ == kStartToken || held_ == kChannel) {
     state_ = State::kHeader;
   } else if (is_any(held_, kEnds)) {
     held_.clear();

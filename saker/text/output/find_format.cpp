@@ -55,10 +55,6 @@ constexpr std::array<Words, 31> kWords{{
     {.format = "llama3", .first = "<|python_tag|>"},
 }};
 
-bool has(std::string_view source, std::string_view word) {
-  return source.find(word) != std::string_view::npos;
-}
-
 }  // namespace
 
 const OutputFormat* format_of_words(std::string_view source, const Tokenizer* tokenizer) {
@@ -66,7 +62,8 @@ const OutputFormat* format_of_words(std::string_view source, const Tokenizer* to
     if (!words.token.empty()) {
       return tokenizer != nullptr && tokenizer->token_id(words.token).has_value();
     }
-    return has(source, words.first) && has(source, words.second);
+    return source.find(words.first) != std::string_view::npos &&
+           source.find(words.second) != std::string_view::npos;
   });
   return found == kWords.end() ? nullptr : known_format(found->format);
 }

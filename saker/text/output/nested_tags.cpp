@@ -9,8 +9,8 @@
 namespace saker::text {
 namespace {
 
-constexpr int kMaxNesting = 32;
-constexpr std::string_view kItem = "item";
+constexpr int kMaxTagNesting = 32;
+constexpr std::string_view kItemTag = "item";
 
 struct Element {
   std::string_view name;
@@ -63,12 +63,12 @@ std::string read(
   std::string members;
   bool is_list = true;
   bool has_elements = false;
-  while (!rest.empty() && depth < kMaxNesting) {
+  while (!rest.empty() && depth < kMaxTagNesting) {
     const auto element = first_element(rest, prefix);
     if (!element) {
       break;
     }
-    is_list = has_elements ? is_list : element->name == kItem;
+    is_list = has_elements ? is_list : element->name == kItemTag;
     members += has_elements ? ", " : "";
     has_elements = true;
     members += is_list ? "" : json_string(element->name) + ": ";

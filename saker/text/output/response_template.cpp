@@ -22,14 +22,6 @@
 namespace saker::text {
 namespace {
 
-const Json* member(const Json& object, std::string_view key) {
-  if (!object.is_object()) {
-    return nullptr;
-  }
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
 std::vector<std::string> literals_of(const Json* value) {
   std::vector<std::string> literals;
   if (value == nullptr) {
@@ -65,16 +57,16 @@ bool describes(const Json& field, const CallFormat& format) {
       return !trimmed(literal).empty() && holds(trimmed(literal));
     });
   };
-  const std::string open = text_of(member(field, "open_pattern"));
-  const std::string close = text_of(member(field, "close_pattern"));
-  const bool opens = any(literals_of(member(field, "open")), [text](std::string_view literal) {
+  const std::string open = text_of(find_member(field, "open_pattern"));
+  const std::string close = text_of(find_member(field, "close_pattern"));
+  const bool opens = any(literals_of(find_member(field, "open")), [text](std::string_view literal) {
     return text.starts_with(literal);
   });
-  const bool closes = any(literals_of(member(field, "close")), [text](std::string_view literal) {
-    return text.ends_with(literal);
-  });
-  const bool has_close = member(field, "close") != nullptr || !close.empty();
-  const std::string content = text_of(member(field, "content"));
+  const bool closes =
+      any(literals_of(find_member(field, "close")),
+          [text](std::string_view literal) { return text.ends_with(literal); });
+  const bool has_close = find_member(field, "close") != nullptr || !close.empty();
+  const std::string content = text_of(find_member(field, "content"));
   const bool fits = (content == "xml-inline") == (format.shape == CallShape::kTagged);
   return fits && (opens || (!open.empty() && matches(fmt::format("^(?:{})", open), text))) &&
          (!has_close || closes || (!close.empty() && matches(fmt::format("(?:{})$", close), text)));
@@ -82,9 +74,9 @@ bool describes(const Json& field, const CallFormat& format) {
 
 // JSON with name and arguments between two literals.
 std::optional<CallFormat> object_between_literals(const Json& field) {
-  const std::string open = text_of(member(field, "open"));
-  const std::string close = text_of(member(field, "close"));
-  const bool is_json = text_of(member(field, "content")) == "json";
+  const std::string open = text_of(find_member(field, "open"));
+  const std::string close = text_of(find_member(field, "close"));
+  const bool is_json = text_of(find_member(field, "content")) == "json";
   if (trimmed(open).empty() || trimmed(close).empty() || !is_json) {
     return std::nullopt;
   }
@@ -92,8 +84,8 @@ std::optional<CallFormat> object_between_literals(const Json& field) {
 }
 
 std::optional<OutputFormat> read(const Json& spec) {
-  const Json* fields = member(spec, "fields");
-  const Json* calls = fields == nullptr ? nullptr : member(*fields, "tool_calls");
+  const Json* fields = find_member(spec, "fields");
+  const Json* calls = fields == nullptr ? nullptr : find_member(*fields, "tool_calls");
   OutputFormat format = plain_format();
   if (calls != nullptr) {
     const auto& known = known_formats();
@@ -116,9 +108,9 @@ std::optional<OutputFormat> read(const Json& spec) {
   }
   format.name = "response_template";
   for (const char* name : {"thinking", "reasoning_content", "reasoning"}) {
-    const Json* field = fields == nullptr ? nullptr : member(*fields, name);
-    const std::string open = field == nullptr ? "" : text_of(member(*field, "open"));
-    const std::string close = field == nullptr ? "" : text_of(member(*field, "close"));
+    const Json* field = fields == nullptr ? nullptr : find_member(*fields, name);
+    const std::string open = field == nullptr ? "" : text_of(find_member(*field, "open"));
+    const std::string close = field == nullptr ? "" : text_of(find_member(*field, "close"));
     if (!trimmed(open).empty() && !trimmed(close).empty()) {
       format.reasoning.insert(
           format.reasoning.begin(), {std::string(trimmed(open)), std::string(trimmed(close))}
@@ -134,7 +126,7 @@ std::optional<OutputFormat> format_of_response_template(const Json& response_tem
   if (response_template.is_null()) {
     return std::nullopt;
   }
-  const Json* version = member(response_template, "version");
+  const Json* version = find_member(response_template, "version");
   if (!response_template.is_object() || (version != nullptr && *version != 1)) {
     spdlog::info("response_template: got another version than 1, which is not read");
     return std::nullopt;

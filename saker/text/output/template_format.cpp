@@ -104,19 +104,16 @@ std::optional<std::size_t> rest_of(
   return parts.content.size() + parts.reasoning.size();
 }
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 // Formats read more than they write. True if the calls are shown as this one writes them.
 bool writes_so(const OutputFormat& format, std::string_view answer) {
   if (format.calls.empty() || format.calls.front().shape != CallShape::kObjects) {
     return true;
   }
   const CallFormat& call = format.calls.front();
-  const bool is_python = has(answer, std::string(kNames[0]) + "(");
+  const bool is_python = answer.find(std::string(kNames[0]) + "(") != std::string::npos;
   return call.is_python == is_python &&
-         (is_python || call.name_is_key || has(answer, '"' + call.arguments_key + '"'));
+         (is_python || call.name_is_key ||
+          answer.find('"' + call.arguments_key + '"') != std::string::npos);
 }
 
 // Formats with markers around the content are for templates that have them.
@@ -124,8 +121,8 @@ const OutputFormat* best_known(const Shown& shown, std::size_t count, std::strin
   const OutputFormat* best = nullptr;
   std::size_t least = 0;
   for (const OutputFormat& format : known_formats()) {
-    const bool may_be =
-        has(source, trimmed(format.content_open)) && writes_so(format, shown.answer);
+    const bool may_be = source.find(trimmed(format.content_open)) != std::string_view::npos &&
+                        writes_so(format, shown.answer);
     const auto rest = may_be ? rest_of(format, shown, count) : std::nullopt;
     if (rest && (best == nullptr || *rest < least)) {
       best = &format;

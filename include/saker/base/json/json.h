@@ -57,4 +57,13 @@ std::int64_t json_int_in(
 // A value for messages: short, one line.
 std::string describe_json(const Json& value);
 
+// The member of an object; null if there is none, or the value is no object.
+inline const Json* find_member(const Json& value, std::string_view key) {
+  if (!value.is_object()) {
+    return nullptr;
+  }
+  const auto found = value.find(key);
+  return found == value.end() ? nullptr : &*found;
+}
+
 }  // namespace saker
