@@ -53,8 +53,8 @@ Json members_at(const std::vector<std::string>& paths, const Json& json) {
     const Json* place = &json;
     for (std::size_t begin = 0; place != nullptr && begin <= path.size();) {
       const std::size_t end = std::min(path.find('/', begin), path.size());
-      const auto member = place->is_object() ? place->find(path.substr(begin, end - begin))
-                                             : place->end();
+      const auto member =
+          place->is_object() ? place->find(path.substr(begin, end - begin)) : place->end();
       place = place->is_object() && member != place->end() ? &*member : nullptr;
       begin = end + 1;
     }

@@ -18,8 +18,8 @@ struct NativeRequest {
   engine::Request request;  // Without a prompt.
   std::string model;        // As it was asked for.
   bool streams = false;
-  bool has_list = false;        // `prompt` is a list of prompts, and so is the answer.
-  bool has_no_answer = false;   // n_predict is 0: the prompt runs alone, so that its rows are kept.
+  bool has_list = false;       // `prompt` is a list of prompts, and so is the answer.
+  bool has_no_answer = false;  // n_predict is 0: the prompt runs alone, so that its rows are kept.
   bool returns_tokens = false;
   std::optional<int> top = {};  // Alternatives per token; none: no log-probabilities.
   std::vector<std::string> response_fields = {};  // Paths such as "timings/prompt_n"; none: all.
