@@ -81,7 +81,7 @@ class Launch(SakerTest):
             elif agent == "opencode":
                 config = json.loads(environment["OPENCODE_CONFIG_CONTENT"])
                 self.assertEqual(config["model"], "saker/tiny")
-                self.assertEqual(config["provider"]["saker"]["models"]["tiny"]["limit"]["context"], 1024)
+                self.assertEqual(config["provider"]["saker"]["models"]["tiny"]["limit"]["context"], 2048)
             elif agent == "pi":
                 self.assertEqual(json.loads(seen["files"]["pi"])["providers"]["saker"]["models"][0]["id"], "tiny")
             else:

@@ -121,10 +121,11 @@ void pull(
 std::shared_ptr<saker::server::ModelCatalog> make_catalog(
     const Json& script, const Json& given, saker::server::ModelRouteOptions& options
 ) {
-  auto catalog = std::make_shared<saker::server::ModelCatalog>(saker::server::CatalogOptions{
-      .memory_bytes = script.is_array() ? 1U : script.value("memory", 1000U)
-  });
-  if (script.is_array()) {
+  const bool is_one = !script.is_object() || !script.contains("models");
+  auto catalog = std::make_shared<saker::server::ModelCatalog>(
+      saker::server::CatalogOptions{.memory_bytes = is_one ? 1U : script.value("memory", 1000U)}
+  );
+  if (is_one) {
     Json model = {{"name", "fake"}, {"script", script}, {"pinned", true}};
     if (given.contains("adapter")) {
       model["adapters"] = {{given["adapter"], "adapter"}};

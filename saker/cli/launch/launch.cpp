@@ -162,10 +162,12 @@ LaunchServer find_server(const LaunchArgs& args, Run& run) {
       quote(args.server),
       quote(args.model)
   );
-  if (is_demo(args.model)) {
+  if (!args.model.empty()) {
+    fetch_missing_model(args.model, args.pulls);
+  }
+  if (args.model.empty() || is_demo(args.model)) {
     refuse_demo(args.agent);
   }
-  fetch_missing_model(args.model, args.pulls);
   const std::string own = start_server(args, run);
   const auto own_names = served_names(own, args.key);
   require(own_names.has_value(), ErrorCode::kInternal, "the server at {} does not answer", own);

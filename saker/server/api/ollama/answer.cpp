@@ -130,15 +130,17 @@ class Answer : public Encoder {
         stats.generation_tps > 0 ? stats.generation_tokens / stats.generation_tps : 0.0;
     // The engine's clock began before this one's.
     const std::chrono::duration<double> since_start = Clock::now() - start_;
-    const double total = std::max(since_start.count(), stats.time_to_first_token_s + answering);
+    const auto prompt_time = nanoseconds(stats.time_to_first_token_s);
+    const auto answer_time = nanoseconds(answering);
+    const auto total = std::max(nanoseconds(since_start.count()), prompt_time + answer_time);
     last["done"] = true;
     last["done_reason"] = is_whole(result) ? "stop" : "length";
-    last["total_duration"] = nanoseconds(total) + load_.count();
+    last["total_duration"] = total + load_.count();
     last["load_duration"] = load_.count();
     last["prompt_eval_count"] = stats.prompt_tokens;
-    last["prompt_eval_duration"] = nanoseconds(stats.time_to_first_token_s);
+    last["prompt_eval_duration"] = prompt_time;
     last["eval_count"] = stats.generation_tokens;
-    last["eval_duration"] = nanoseconds(answering);
+    last["eval_duration"] = answer_time;
   }
 
   std::string model_;
