@@ -45,7 +45,13 @@ std::string last_text(const engine::Prompt& prompt) {
   if (!prompt.messages) {
     return prompt.text.value_or("");
   }
-  return text_of(prompt.messages->back().value("content", Json("")));
+  // Clients put words of the system behind the user's.
+  for (auto message = prompt.messages->rbegin(); message != prompt.messages->rend(); ++message) {
+    if (message->value("role", "") != "system") {
+      return text_of(message->value("content", Json("")));
+    }
+  }
+  return {};
 }
 
 }  // namespace
