@@ -19,10 +19,10 @@ set(
   <nlohmann/json.hpp>
 )
 
-option(SAKER_UNITY_BUILD "Compile a folder's sources of libraries together: built once sooner, after an edit later" OFF)
+option(SAKER_UNITY_BUILD "Compile each folder's sources of server and program together: built once sooner" OFF)
 
 # saker_compile_sooner(<target> [<header>...]): the sources of each folder together, or with those headers, and more,
-# compiled before. In the directory that adds the target.
+# compiled before. In the directory that adds the target. Not for libraries of which programs link a part.
 function(saker_compile_sooner target)
   if(SAKER_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
@@ -51,16 +51,18 @@ function(saker_group_by_folder target)
   endforeach()
 endfunction()
 
-# saker_compile_alone(<target> <source>...): sources that give names of their own to what others name so, too.
-function(saker_compile_alone target)
-  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-endfunction()
-
 # saker_precompile(<target> [<header>...]) gives a target those headers, and more.
 function(saker_precompile target)
   if(SAKER_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} PRIVATE ${precompiled_headers} ${ARGN})
     saker_keep_precompiled(${target})
+  endif()
+endfunction()
+
+# For targets that a release compiles at -O3: g++ 12 gives false alarms in headers that were compiled before.
+function(saker_precompile_optimized target)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    saker_precompile(${target})
   endif()
 endfunction()
 
