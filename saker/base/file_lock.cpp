@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -55,7 +54,7 @@ FileLock::FileLock(const std::filesystem::path& path) {
       ErrorCode::kNotFound,
       "{}: the lock file can't be made: {}",
       path.string(),
-      std::strerror(errno)
+      system_reason(errno)
   );
   const int result = lock_telling(descriptor_, path);
   if (result != 0) {
@@ -63,7 +62,7 @@ FileLock::FileLock(const std::filesystem::path& path) {
     ::close(descriptor_);
     throw Error(
         ErrorCode::kNotFound,
-        fmt::format("{}: the file can't be locked: {}", path.string(), std::strerror(error))
+        fmt::format("{}: the file can't be locked: {}", path.string(), system_reason(error))
     );
   }
 }

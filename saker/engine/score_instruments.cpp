@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include <list>
 #include <map>
@@ -65,7 +64,7 @@ class ScoreInstruments::State {
         ErrorCode::kInternal,
         "{}: the trace takes no more: {}",
         trace_path_.string(),
-        std::strerror(trace_error_)
+        system_reason(trace_error_)
     );
   }
 

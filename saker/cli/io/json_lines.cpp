@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/io/json_lines.h"
 
+#include "saker/base/error.h"
 #include "saker/cli/io/output.h"
 
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -51,7 +51,7 @@ JsonLines::JsonLines(const std::filesystem::path& path)
       ErrorCode::kNotFound,
       "{}: can't be opened: {}",
       path.string(),
-      std::strerror(reason)
+      system_reason(reason)
   );
 }
 
@@ -71,7 +71,7 @@ bool JsonLines::fill() {
     const int reason = errno;
     throw Error(
         ErrorCode::kNotFound,
-        fmt::format("{}: can't be read: {}", path_.string(), std::strerror(reason))
+        fmt::format("{}: can't be read: {}", path_.string(), system_reason(reason))
     );
   }
   rest_ = {buffer_.get(), static_cast<std::size_t>(count)};

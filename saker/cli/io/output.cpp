@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -39,7 +38,7 @@ std::string read_all(std::FILE* file, const std::string& name) {
       ErrorCode::kNotFound,
       "{}: can't be read: {}",
       name,
-      std::strerror(errno)
+      system_reason(errno)
   );
   return text;
 }
@@ -52,7 +51,7 @@ bool is_terminal() {
 void write_out(std::string_view text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  require(written, ErrorCode::kInternal, "standard output takes no more: {}", std::strerror(errno));
+  require(written, ErrorCode::kInternal, "standard output takes no more: {}", system_reason(errno));
 }
 
 // Makes all but line breaks printable.
@@ -116,7 +115,7 @@ std::string read_text(const std::filesystem::path& path) {
       ErrorCode::kNotFound,
       "{}: can't be opened: {}",
       path.string(),
-      std::strerror(errno)
+      system_reason(errno)
   );
   return read_all(file.get(), path.string());
 }

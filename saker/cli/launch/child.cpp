@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 
 extern char** environ;
@@ -105,7 +104,7 @@ pid_t start(
       ErrorCode::kNotFound,
       "{} does not start: {}",
       quote_path(program),
-      std::strerror(reason)
+      system_reason(reason)
   );
   return pid;
 }

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <system_error>
 
@@ -37,7 +36,7 @@ RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) : pat
       ErrorCode::kNotFound,
       "{}: can't be opened: {}",
       path.string(),
-      std::strerror(errno)
+      system_reason(errno)
   );
   if (!std::filesystem::is_regular_file(path)) {
     return;
@@ -77,7 +76,7 @@ void RecordOutput::write(std::string_view line) {
   }
   const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
                        std::fflush(file_.get()) == 0;
-  require(written, ErrorCode::kInternal, "the output takes no more: {}", std::strerror(errno));
+  require(written, ErrorCode::kInternal, "the output takes no more: {}", system_reason(errno));
 }
 
 }  // namespace saker::cli

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -26,52 +27,52 @@ void set(Fields& fields, std::string_view name, int low, int& target) {
   }
 }
 
-// Switches off what a list of samplers leaves out. Their order is the engine's; "infill", which weighs ends against
-// beginnings, has no counterpart.
+// A filter by llama-server's name, and how it is switched off.
+struct Sampler {
+  std::string_view name;
+  void (*switch_off)(sample::SamplingOptions& sampling);
+};
+
+constexpr std::array kSamplers = {
+    Sampler{
+        "penalties",
+        [](auto& sampling) {
+          sampling.repetition_penalty = 1.0;
+          sampling.presence_penalty = 0.0;
+          sampling.frequency_penalty = 0.0;
+        }
+    },
+    Sampler{"dry", [](auto& sampling) { sampling.dry_multiplier = 0.0; }},
+    Sampler{"top_k", [](auto& sampling) { sampling.top_k = 0; }},
+    Sampler{"typ_p", [](auto& sampling) { sampling.typical_p = 1.0; }},
+    Sampler{"top_p", [](auto& sampling) { sampling.top_p = 1.0; }},
+    Sampler{"min_p", [](auto& sampling) { sampling.min_p = 0.0; }},
+    Sampler{"xtc", [](auto& sampling) { sampling.xtc_probability = 0.0; }},
+    Sampler{"temperature", [](auto& sampling) { sampling.temperature = 1.0; }},
+    // Weighs ends of an answer against beginnings of words; it has no counterpart here.
+    Sampler{"infill", [](auto& /*sampling*/) {}},
+};
+
+// A list of samplers switches off those that it leaves out. Their order is the engine's.
 void read_samplers(Fields& fields, sample::SamplingOptions& sampling) {
   if (!fields.has("samplers")) {
     return;
   }
   const std::vector<std::string> names = fields.texts("samplers");
-  constexpr std::array<std::string_view, 9> kKnown = {
-      "penalties", "dry", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature", "infill"
-  };
   for (const std::string& name : names) {
-    if (std::ranges::find(kKnown, name) == kKnown.end()) {
+    if (std::ranges::find(kSamplers, name, &Sampler::name) == kSamplers.end()) {
       throw bad_field(
-          fields.path_of("samplers"), "{} is none of {}", quote(name), fmt::join(kKnown, ", ")
+          fields.path_of("samplers"),
+          "{} is none of {}",
+          quote(name),
+          fmt::join(kSamplers | std::views::transform(&Sampler::name), ", ")
       );
     }
   }
-  const sample::SamplingOptions off = {};
-  const auto lacks = [&](std::string_view name) {
-    return std::ranges::find(names, name) == names.end();
-  };
-  if (lacks("penalties")) {
-    sampling.repetition_penalty = off.repetition_penalty;
-    sampling.presence_penalty = off.presence_penalty;
-    sampling.frequency_penalty = off.frequency_penalty;
-  }
-  if (lacks("dry")) {
-    sampling.dry_multiplier = off.dry_multiplier;
-  }
-  if (lacks("top_k")) {
-    sampling.top_k = off.top_k;
-  }
-  if (lacks("typ_p")) {
-    sampling.typical_p = off.typical_p;
-  }
-  if (lacks("top_p")) {
-    sampling.top_p = off.top_p;
-  }
-  if (lacks("min_p")) {
-    sampling.min_p = off.min_p;
-  }
-  if (lacks("xtc")) {
-    sampling.xtc_probability = off.xtc_probability;
-  }
-  if (lacks("temperature")) {
-    sampling.temperature = 1.0;
+  for (const Sampler& sampler : kSamplers) {
+    if (std::ranges::find(names, sampler.name) == names.end()) {
+      sampler.switch_off(sampling);
+    }
   }
 }
 
