@@ -10,7 +10,8 @@ export function onKey(event: KeyboardEvent): void {
     event.preventDefault();
     store.set({ panel: null });
     showChat(null);
-    setTimeout(() => document.getElementById('input')?.focus());
+    // Behind the drawing, which is a microtask, too, and before the next key.
+    queueMicrotask(() => document.getElementById('input')?.focus());
   } else if (isCommand && event.key === ',') {
     event.preventDefault();
     store.set({ panel: { kind: 'settings' } });
