@@ -19,10 +19,10 @@ set(
   <nlohmann/json.hpp>
 )
 
-option(SAKER_UNITY_BUILD "Compile each folder's sources of server and program together: built once sooner" OFF)
+option(SAKER_UNITY_BUILD "Compile each folder's sources together: built once sooner, after an edit later" OFF)
 
 # saker_compile_sooner(<target> [<header>...]): the sources of each folder together, or with those headers, and more,
-# compiled before. In the directory that adds the target. Not for libraries of which programs link a part.
+# compiled before. In the directory that adds the target.
 function(saker_compile_sooner target)
   if(SAKER_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
@@ -35,15 +35,22 @@ function(saker_compile_sooner target)
   endif()
 endfunction()
 
+# saker_compile_apart(<target> <path>...): sources, or those of folders, that stay apart all the same.
+function(saker_compile_apart target)
+  list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set_property(TARGET ${target} APPEND PROPERTY SAKER_APART ${ARGN})
+endfunction()
+
 function(saker_group_by_folder target)
   get_target_property(sources ${target} SOURCES)
+  get_target_property(apart ${target} SAKER_APART)
   get_target_property(here ${target} SOURCE_DIR)
   list(FILTER sources EXCLUDE REGEX "[$]<")  # Objects of other targets.
   foreach(source IN LISTS sources)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${here}")
     cmake_path(IS_PREFIX PROJECT_BINARY_DIR "${source}" is_generated)
-    if(NOT is_generated)
-      cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET source PARENT_PATH folder)
+    if(NOT is_generated AND NOT source IN_LIST apart AND NOT folder IN_LIST apart)
       cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
       string(REPLACE "/" "_" folder "${folder}")
       set_property(SOURCE "${source}" TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP "${folder}")
@@ -56,13 +63,6 @@ function(saker_precompile target)
   if(SAKER_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} PRIVATE ${precompiled_headers} ${ARGN})
     saker_keep_precompiled(${target})
-  endif()
-endfunction()
-
-# For targets that a release compiles at -O3: g++ 12 gives false alarms in headers that were compiled before.
-function(saker_precompile_optimized target)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    saker_precompile(${target})
   endif()
 endfunction()
 
