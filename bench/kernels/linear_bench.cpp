@@ -5,6 +5,7 @@
 #include "saker/kernels/cpu/dispatch/dispatch.h"
 #include "saker/kernels/cpu/dispatch/multiply.h"
 #include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/limits/machine_limits.h"
 #include "saker/kernels/storage/packed_storage.h"
 
@@ -47,7 +48,11 @@ Tensor random_bf16(int rows, int columns) {
 
 PackedWeight random_weight(const Shape& shape, const WeightFormat& format) {
   WeightTensors tensors;
-  if (format.kind == WeightKind::kAffine) {
+  if (is_block(format.kind)) {
+    // No float16 among these bytes is tiny, huge or no number.
+    const auto bytes = static_cast<int>(stored_elements(format, shape.columns));
+    tensors.weight = random_tensor(DType::kUInt8, shape.rows, bytes, 0x1f1f1f1fU, 0x20202020U);
+  } else if (format.kind == WeightKind::kAffine) {
     const int groups = shape.columns / format.group_size;
     const int words = shape.columns * format.bits / 32;
     tensors.weight = random_tensor(DType::kUInt32, shape.rows, words, 0xffffffffU, 0);
@@ -121,6 +126,16 @@ BENCHMARK_CAPTURE(run_layers, mxfp4, WeightFormat{WeightKind::kMxfp4, 4, 32})->A
 BENCHMARK_CAPTURE(run_layers, nvfp4, WeightFormat{WeightKind::kNvfp4, 4, 16})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, mxfp8, WeightFormat{WeightKind::kMxfp8, 8, 32})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, f32, WeightFormat{WeightKind::kFloat32, 0, 0})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q2_k, weight_format(BlockKind::kQ2K))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q3_k, weight_format(BlockKind::kQ3K))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q4_k, weight_format(BlockKind::kQ4K))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q5_k, weight_format(BlockKind::kQ5K))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q6_k, weight_format(BlockKind::kQ6K))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q4_0, weight_format(BlockKind::kQ40))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q5_0, weight_format(BlockKind::kQ50))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q8_0, weight_format(BlockKind::kQ80))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, iq4_nl, weight_format(BlockKind::kIq4Nl))->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, iq4_xs, weight_format(BlockKind::kIq4Xs))->Apply(row_counts);
 
 }  // namespace
 }  // namespace saker::kernels

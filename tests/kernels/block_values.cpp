@@ -72,6 +72,62 @@ float q6k_value(const std::byte* block, int k) {
   return half_at(block, 208) * static_cast<float>(scale) * static_cast<float>(low + 16 * high - 32);
 }
 
+// Two bits of a code, of 128 columns in 32 bytes.
+int two_bits_at(const std::byte* low, int k) {
+  return byte_at(low, k / 128 * 32 + k % 32) >> (k % 128 / 32 * 2) & 3;
+}
+
+float q2k_value(const std::byte* block, int k) {
+  const int terms = byte_at(block, k / 16);
+  return half_at(block, 80) * static_cast<float>(terms & 15) *
+             static_cast<float>(two_bits_at(block + 16, k)) -
+         half_at(block, 82) * static_cast<float>(terms >> 4);
+}
+
+float q3k_value(const std::byte* block, int k) {
+  const int third = byte_at(block, k % 32) >> (k / 32) & 1;
+  const int g = k / 16;
+  const int low = g < 8 ? byte_at(block, 96 + g) & 15 : byte_at(block, 88 + g) >> 4;
+  const int scale = low + 16 * (byte_at(block, 104 + g % 4) >> (g / 4 * 2) & 3) - 32;
+  return half_at(block, 108) * static_cast<float>(scale) *
+         static_cast<float>(two_bits_at(block + 32, k) + 4 * third - 4);
+}
+
+int iq4_value(const std::byte* nibbles, int k) {
+  constexpr int kValues[] = {
+      -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+  };
+  return kValues[nibble_at(nibbles, k)];
+}
+
+float iq4xs_value(const std::byte* block, int k) {
+  const int g = k / 32;
+  const int high = byte_at(block, 2 + g / 4) >> (g % 4 * 2) & 3;
+  const int scale = (byte_at(block, 4 + g / 2) >> (g % 2 * 4) & 15) + 16 * high - 32;
+  return half_at(block, 0) * static_cast<float>(scale) *
+         static_cast<float>(iq4_value(block + 8 + 16 * g, k % 32));
+}
+
+float block_value(BlockKind kind, const std::byte* block, int k) {
+  switch (kind) {
+    case BlockKind::kQ4K:
+    case BlockKind::kQ5K:
+      return k_value(kind, block, k);
+    case BlockKind::kQ6K:
+      return q6k_value(block, k);
+    case BlockKind::kQ2K:
+      return q2k_value(block, k);
+    case BlockKind::kQ3K:
+      return q3k_value(block, k);
+    case BlockKind::kIq4Nl:
+      return half_at(block, 0) * static_cast<float>(iq4_value(block + 2, k));
+    case BlockKind::kIq4Xs:
+      return iq4xs_value(block, k);
+    default:
+      return simple_value(kind, block, k);
+  }
+}
+
 }  // namespace
 
 std::vector<float> block_values(const Tensor& blocks, BlockKind kind) {
@@ -80,11 +136,7 @@ std::vector<float> block_values(const Tensor& blocks, BlockKind kind) {
   for (std::size_t i = 0; i < blocks.nbytes(); i += static_cast<std::size_t>(format.bytes)) {
     const std::byte* block = blocks.data.get() + i;
     for (int k = 0; k < format.columns; ++k) {
-      values.push_back(
-          !format.is_super()        ? simple_value(kind, block, k)
-          : kind == BlockKind::kQ6K ? q6k_value(block, k)
-                                    : k_value(kind, block, k)
-      );
+      values.push_back(block_value(kind, block, k));
     }
   }
   return values;

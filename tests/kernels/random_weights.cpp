@@ -58,15 +58,16 @@ Tensor random_blocks(const WeightFormat& format, int rows, int columns, Random& 
   const BlockFormat block = block_format(block_kind(format.kind));
   const auto row_bytes = static_cast<int>(stored_elements(format, columns));
   Tensor tensor = fill<std::uint8_t>(DType::kUInt8, rows, row_bytes, random);
-  const bool at_end = block_kind(format.kind) == BlockKind::kQ6K;
-  const int halves = at_end || block.zero != 0 ? 1 : 2;
+  const BlockKind kind = block_kind(format.kind);
+  const bool at_end = kind == BlockKind::kQ6K || kind == BlockKind::kQ2K || kind == BlockKind::kQ3K;
+  const int halves = block.zero != 0 ? 1 : 2;
   auto* at = const_cast<std::byte*>(tensor.data.get());
   for (std::size_t i = 0; i < tensor.nbytes(); i += static_cast<std::size_t>(block.bytes)) {
     for (int half = 0; half < halves; ++half) {
       const auto value = static_cast<std::uint16_t>(random() & 0x83ff) |
                          static_cast<std::uint16_t>((5 + random() % 7) << 10);
       const auto bits = static_cast<std::uint16_t>(value);
-      const int offset = at_end ? block.bytes - 2 : 2 * half;
+      const int offset = 2 * half + (at_end ? block.bytes - 2 * halves : 0);
       std::memcpy(at + i + static_cast<std::size_t>(offset), &bits, sizeof(bits));
     }
   }
@@ -108,7 +109,18 @@ std::vector<WeightFormat> mlx_formats() {
 std::string format_name(const WeightFormat& format) {
   constexpr const char* kNames[] = {"f32", "f16", "bf16", "affine", "mxfp4", "nvfp4", "mxfp8"};
   constexpr const char* kBlockNames[] = {
-      "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"
+      "Q4_0",
+      "Q4_1",
+      "Q5_0",
+      "Q5_1",
+      "Q8_0",
+      "Q4_K",
+      "Q5_K",
+      "Q6_K",
+      "Q2_K",
+      "Q3_K",
+      "IQ4_NL",
+      "IQ4_XS"
   };
   const int number = static_cast<int>(format.kind);
   return fmt::format(

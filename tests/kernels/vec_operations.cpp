@@ -84,6 +84,11 @@ void run_look_up(const VecInput& in, VecOutput& out) {
   give(look_up(in.x, load_u32(in.a)), out);
 }
 
+void run_look_up_bytes(const VecInput& in, VecOutput& out) {
+  const U32x16 names = bit_and(load_u32(in.a), broadcast_u32(0x0f0f0f0fU));
+  store_u32(out.lanes, look_up_bytes(kCodeTable, names));
+}
+
 void run_constants(const VecInput& in, VecOutput& out) {
   give(add(zero(), as_float(broadcast_u32(in.a[0]))), out);
 }
@@ -175,6 +180,7 @@ constexpr VecOperation kOperations[] = {
     {"store_bf16", run_store_bf16},
     {"constants", run_constants},
     {"look_up", run_look_up},
+    {"look_up_bytes", run_look_up_bytes},
     {"add", of_xy<add>},
     {"sub", of_xy<sub>},
     {"mul", of_xy<mul>},

@@ -23,6 +23,11 @@ inline constexpr std::int8_t kByteTable[16] = {
     0, 1, -1, 2, -2, 5, -7, 12, -12, 64, -65, 100, -101, 126, 127, -128
 };
 
+// The table of look_up_bytes.
+inline constexpr std::uint8_t kCodeTable[16] = {
+    0, 255, 3, 128, 7, 64, 200, 1, 2, 127, 129, 90, 33, 17, 250, 5
+};
+
 struct VecOutput {
   std::uint32_t lanes[16];
 };

@@ -164,6 +164,14 @@ float greater(float x, float y) {
   return x > y ? x : y;
 }
 
+std::uint32_t codes_of_bytes(std::uint32_t names, std::uint32_t) {
+  std::uint32_t codes = 0;
+  for (int at = 0; at < 32; at += 8) {
+    codes |= std::uint32_t{kCodeTable[names >> at & 15U]} << at;
+  }
+  return codes;
+}
+
 std::map<std::string, Expected> expectations(bool fused, bool arm) {
   const auto as_bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
   return {
@@ -224,6 +232,7 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
              add_halves(as_bits(in.x[i]), as_bits(in.y[i]))
          );
        }},
+      {"look_up_bytes", of_ab(codes_of_bytes)},
       {"look_up_integers<0>", of_nibble(0)},
       {"look_up_integers<1>", of_nibble(1)},
       {"look_up_integers<2>", of_nibble(2)},

@@ -16,6 +16,13 @@
 //         (d * scale) * code - dmin * minimum
 //   kQ6K  128 bytes of nibbles, 64 bytes of the two bits above, 16 signed scales, d
 //         (d * scale) * (code - 32)
+//   kQ2K  16 bytes, each a scale below a minimum of 4 bits, 64 bytes of codes of 2 bits, d, dmin
+//         (d * scale) * code - dmin * minimum
+//   kQ3K  32 bytes of third bits, 64 bytes of the two bits below, 12 bytes of 16 6-bit scales, d
+//         (d * (scale - 32)) * (code - 4)
+//   kIq4Nl  d, 16 bytes of nibbles, which name kTableCodes    d * (code - 128)
+//   kIq4Xs  d, 2 bytes and 4 bytes of eight 6-bit scales, 128 bytes of such nibbles
+//           (d * (scale - 32)) * (code - 128)
 
 #include "saker/kernels/layout/packed_kinds.h"
 #include "saker/kernels/layout/weight_format.h"
@@ -25,7 +32,20 @@
 namespace saker::kernels {
 
 // The kinds of WeightFormat beside those of MLX (WeightKind), with numbers of their own.
-enum class BlockKind : std::uint8_t { kQ40 = 16, kQ41, kQ50, kQ51, kQ80, kQ4K, kQ5K, kQ6K };
+enum class BlockKind : std::uint8_t {
+  kQ40 = 16,
+  kQ41,
+  kQ50,
+  kQ51,
+  kQ80,
+  kQ4K,
+  kQ5K,
+  kQ6K,
+  kQ2K,
+  kQ3K,
+  kIq4Nl,
+  kIq4Xs,
+};
 
 inline constexpr BlockKind kBlockKinds[] = {
     BlockKind::kQ40,
@@ -36,12 +56,18 @@ inline constexpr BlockKind kBlockKinds[] = {
     BlockKind::kQ4K,
     BlockKind::kQ5K,
     BlockKind::kQ6K,
+    BlockKind::kQ2K,
+    BlockKind::kQ3K,
+    BlockKind::kIq4Nl,
+    BlockKind::kIq4Xs,
 };
 
 struct BlockFormat {
   int columns = 0;  // Columns of a block.
   int bytes = 0;    // Bytes of a block.
   int zero = 0;     // The code whose weight is 0; 0 where groups have biases.
+  TermKind terms = TermKind::kScaleBias;
+  bool has_table = false;  // Nibbles name codes of 8 bits, kTableCodes.
 
   // A super-block: its groups have integer scales of their own.
   constexpr bool is_super() const { return columns == kSuperColumns; }
@@ -59,21 +85,29 @@ constexpr BlockKind block_kind(WeightKind kind) {
 constexpr BlockFormat block_format(BlockKind kind) {
   switch (kind) {
     case BlockKind::kQ40:
-      return {32, 18, 8};
+      return {32, 18, 8, TermKind::kScale};
     case BlockKind::kQ41:
-      return {32, 20, 0};
+      return {32, 20, 0, TermKind::kScaleBias};
     case BlockKind::kQ50:
-      return {32, 22, 16};
+      return {32, 22, 16, TermKind::kScale};
     case BlockKind::kQ51:
-      return {32, 24, 0};
+      return {32, 24, 0, TermKind::kScaleBias};
     case BlockKind::kQ80:
-      return {32, 34, 128};
+      return {32, 34, 128, TermKind::kScale};
     case BlockKind::kQ4K:
-      return {kSuperColumns, 144, 0};
+      return {kSuperColumns, 144, 0, TermKind::kPairs};
     case BlockKind::kQ5K:
-      return {kSuperColumns, 176, 0};
+      return {kSuperColumns, 176, 0, TermKind::kPairs};
+    case BlockKind::kQ2K:
+      return {kSuperColumns, 84, 0, TermKind::kNibbles};
+    case BlockKind::kQ3K:
+      return {kSuperColumns, 110, 4, TermKind::kSixBits};
+    case BlockKind::kIq4Nl:
+      return {32, 18, 128, TermKind::kScale, true};
+    case BlockKind::kIq4Xs:
+      return {kSuperColumns, 136, 128, TermKind::kSplit, true};
     default:
-      return {kSuperColumns, 210, 32};
+      return {kSuperColumns, 210, 32, TermKind::kBytes};
   }
 }
 
@@ -84,6 +118,8 @@ constexpr WeightFormat weight_format(BlockKind kind) {
     case BlockKind::kQ40:
     case BlockKind::kQ41:
     case BlockKind::kQ4K:
+    case BlockKind::kIq4Nl:
+    case BlockKind::kIq4Xs:
       return {number, 4, 32};
     case BlockKind::kQ50:
     case BlockKind::kQ51:
@@ -91,6 +127,10 @@ constexpr WeightFormat weight_format(BlockKind kind) {
       return {number, 5, 32};
     case BlockKind::kQ80:
       return {number, 8, 32};
+    case BlockKind::kQ2K:
+      return {number, 2, 16};
+    case BlockKind::kQ3K:
+      return {number, 3, 16};
     default:
       return {number, 6, 16};
   }

@@ -44,13 +44,46 @@ struct PackedOrders {
 //   scales and eight minima of a row, lie five to a word from its lowest bit. Bits 30 and 31 of the
 //   three words are the last minimum's, lowest bits first. A group's scale is d * scale, its bias
 //   -(dmin * minimum).
-//   kScales   16 float16 d, then four lines of 16 words. Byte i of word j is group 4 j + i's scale
+//   kNibbles  16 float16 d, 16 float16 dmin, then four lines of 16 words. Byte i of word j is group
+//   4 j + i's: the scale below the minimum. Scale and bias are as above.
+//   kSixBits  16 float16 d, then three lines as above of sixteen numbers: each group's scale plus
+//   32. A group's scale is d * scale.
+//   kBytes    16 float16 d, then four lines of 16 words. Byte i of word j is group 4 j + i's scale
 //   plus 128. A group's scale is d * scale.
+//   kSplit    16 float16 d, then a line of 16 words with the lower four bits of eight groups' scales
+//   plus 32, then 16 halves of words with the upper two, lowest first. A group's scale is d * scale.
 enum class TermKind : std::uint8_t {
   kScaleBias,
   kScale,
   kPairs,
-  kScales,
+  kNibbles,
+  kSixBits,
+  kBytes,
+  kSplit,
+};
+
+// Bytes of a super-block's terms.
+[[gnu::always_inline]] constexpr std::size_t super_term_bytes(TermKind terms) {
+  constexpr std::size_t kFactors = 32;
+  constexpr std::size_t kLine = 64;
+  switch (terms) {
+    case TermKind::kPairs:
+      return 2 * kFactors + 3 * kLine;
+    case TermKind::kNibbles:
+      return 2 * kFactors + 4 * kLine;
+    case TermKind::kSixBits:
+      return kFactors + 3 * kLine;
+    case TermKind::kSplit:
+      return kFactors + kLine + kLine / 2;
+    default:
+      return kFactors + 4 * kLine;
+  }
+}
+
+// The codes of 8 bits that nibbles of IQ4_NL and IQ4_XS name: their values plus 128
+// (https://github.com/ggml-org/ggml, ggml-common.h, kvalues_iq4nl).
+inline constexpr std::uint8_t kTableCodes[16] = {
+    1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
 };
 
 enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };

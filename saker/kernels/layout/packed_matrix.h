@@ -19,16 +19,7 @@
 //   column i of 4. A group with a NaN code has the scale NaN, also in kTileOrder.
 // Nibbles and bytes whose terms are kScale have no biases: code `zero` means 0.
 // Super-blocks of 256 columns hold the words of all their groups, then terms (see TermKind).
-// Nibbles whose codes have 2 or 3 bits lie in planes: per 32 columns, four lines of 16 words become
-// `code_bits` lines. The lower two bits of the fields come first: line i holds those of line 2 i
-// and, shifted left by 2, those of line 2 i + 1. Then come the bits above, those of four lines in
-// one: those of line i are shifted left by i.
-// Bytes whose codes have 5 or 6 bits lie in halves: per 32 columns five lines, per 16 columns three.
-// Columns 4 i and 4 i + 2 are a pair, as are 4 i + 1 and 4 i + 3: its codes lie at the same bits of
-// the lower and the upper half of a word. A half holds three codes of 5 bits, or two of 6, from its
-// lowest bit on, of consecutive pairs. Its upper bits belong to the last pairs. With 5 bits: bit 15
-// of line i is the last pair's bit i. With 6: bits 12 to 15 of line 0 and of line 1 are the lower
-// bits of pairs 6 and 7, bits 12 to 15 of line 2 the upper ones.
+// Codes with fewer bits than their fields lie as planes.h says.
 //
 // kTileOrder, for bf16 and small floats only: rows lie as tile registers (cpu/amx/tile.h) and vectors
 // along a row (cpu/gemm/bf16_panels.h) load them. Columns past the end are zero.
@@ -82,26 +73,31 @@ struct PackedMatrix {
     return kind == PackedKind::kByte || kind == PackedKind::kE4m3 ? 8 : 4;
   }
 
-  // True if fields are in planes or halves.
+  // True if fields are in planes or halves, or named.
   [[gnu::always_inline]] bool is_narrow() const { return has_groups() && code_bits < field_bits(); }
 
   [[gnu::always_inline]] bool in_planes() const { return is_narrow() && field_bits() == 4; }
 
-  [[gnu::always_inline]] bool in_halves() const { return is_narrow() && field_bits() == 8; }
+  [[gnu::always_inline]] bool has_table() const { return code_bits == 4 && field_bits() == 8; }
+
+  [[gnu::always_inline]] bool in_halves() const {
+    return is_narrow() && field_bits() == 8 && !has_table();
+  }
+
+  // True if products read words of other memory than the weight's.
+  [[gnu::always_inline]] bool has_widened_words() const { return in_planes() || has_table(); }
 
   // False if each group is words of whole fields, then its scales and biases.
   [[gnu::always_inline]] bool is_widened() const { return is_narrow() || in_super_blocks(); }
 
   // True if groups lie in super-blocks, with terms that are unpacked before products read them.
-  [[gnu::always_inline]] bool in_super_blocks() const {
-    return terms == TermKind::kPairs || terms == TermKind::kScales;
-  }
+  [[gnu::always_inline]] bool in_super_blocks() const { return terms >= TermKind::kPairs; }
 
   [[gnu::always_inline]] int super_groups() const { return kSuperColumns / group; }
 
   // Bytes of a super-block's terms.
   [[gnu::always_inline]] std::size_t super_term_bytes() const {
-    return terms == TermKind::kPairs ? 2 * 32 + 3 * 64 : 32 + 4 * 64;
+    return kernels::super_term_bytes(terms);
   }
 
   [[gnu::always_inline]] std::size_t super_bytes() const {

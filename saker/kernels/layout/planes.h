@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The planes and halves of packed_matrix.h: the place of each bit of a field, for all code that reads or
-// writes them.
+// The place of each bit of codes that have fewer bits than their fields, for all code that reads or
+// writes them. A line is 16 words, one of each row of a block (packed_matrix.h).
+//
+// Nibbles whose codes have 2 or 3 bits lie in planes: per 32 columns, four lines of 16 words become
+// `code_bits` lines. The lower two bits of the fields come first: line i holds those of line 2 i
+// and, shifted left by 2, those of line 2 i + 1. Then come the bits above, those of four lines in
+// one: those of line i are shifted left by i.
+// Bytes whose codes have 5 or 6 bits lie in halves: per 32 columns five lines, per 16 columns three.
+// Columns 4 i and 4 i + 2 are a pair, as are 4 i + 1 and 4 i + 3: its codes lie at the same bits of
+// the lower and the upper half of a word. A half holds three codes of 5 bits, or two of 6, from its
+// lowest bit on, of consecutive pairs. Its upper bits belong to the last pairs. With 5 bits: bit 15
+// of line i is the last pair's bit i. With 6: bits 12 to 15 of line 0 and of line 1 are the lower
+// bits of pairs 6 and 7, bits 12 to 15 of line 2 the upper ones.
+// Bytes of 4 bits are names in kTableCodes: two lines become one. The low nibbles of its bytes are
+// those of line 2 i, the high ones those of line 2 i + 1.
 
 namespace saker::kernels {
 
@@ -86,7 +99,16 @@ struct Halves {
   }
 };
 
-// Calls function with the Planes or Halves of `code_bits`-bit codes.
+// Bytes of 4 bits, which are names of codes.
+struct TableNames {
+  static constexpr int kField = 8;
+  static constexpr int kColumns = 8;
+  static constexpr int kWideLines = 2;
+  static constexpr int kLines = 1;
+  static constexpr unsigned kMask = 0x0f0f0f0fU;
+};
+
+// Calls function with the Planes, Halves or TableNames of `code_bits`-bit codes.
 template <typename Function>
 [[gnu::always_inline]] inline auto with_planes(int code_bits, Function function) {
   switch (code_bits) {
@@ -94,6 +116,8 @@ template <typename Function>
       return function(Planes<2>());
     case 3:
       return function(Planes<3>());
+    case 4:
+      return function(TableNames());
     case 5:
       return function(Halves<5>());
     default:

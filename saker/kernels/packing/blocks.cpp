@@ -70,6 +70,12 @@ void read_simple(const std::byte* nibbles, const std::byte* fifths, std::uint32_
   store_bytes(second | fifth_bits(fifths + 2), words);
 }
 
+// Names of 32 columns, which lie as codes of kQ40 do.
+std::uint32_t* read_names(const std::byte* from, std::uint32_t* words) {
+  const Bytes pairs = load_bytes(from);
+  return store_bytes(high_nibbles(pairs), store_bytes(low_nibbles(pairs), words));
+}
+
 void read_signed_bytes(const std::byte* from, std::uint32_t* words) {
   words = store_bytes(load_bytes(from) ^ 0x80U, words);
   store_bytes(load_bytes(from + 16) ^ 0x80U, words);
@@ -113,7 +119,22 @@ void read_q6k(const std::byte* low, const std::byte* high, std::uint32_t* words)
   }
 }
 
-// Packs the float16 at `offset` of each block.
+// For 128 columns each: 32 bytes hold the lowest bits of four times 32. Bits i of `thirds`, if any, are
+// the third ones of columns 32 i on.
+void read_two_bits(const std::byte* low, const std::byte* thirds, std::uint32_t* words) {
+  for (int part = 0; part < 8; ++part) {
+    Bytes codes[2];
+    for (int i = 0; i < 2; ++i) {
+      codes[i] = load_bytes(low + part / 4 * 32 + 16 * i) >> (part % 4 * 2) & 3U;
+      if (thirds != nullptr) {
+        codes[i] |= (load_bytes(thirds + 16 * i) >> part & 1U) << 2;
+      }
+    }
+    words = store_nibbles(codes[0], codes[1], words);
+  }
+}
+
+// Packs the 16 bits at `offset` of each block.
 std::byte* pack_halves(const RowPlaces& blocks, std::size_t offset, std::byte* to) {
   std::uint16_t line[kBlockRows];
   for (int lane = 0; lane < kBlockRows; ++lane) {
@@ -124,10 +145,11 @@ std::byte* pack_halves(const RowPlaces& blocks, std::size_t offset, std::byte* t
 }
 
 struct SixBits {
-  std::uint8_t numbers[16];  // Eight scales, eight minima.
+  std::uint8_t numbers[16];
 };
 
-SixBits read_six_bits(const std::byte* from) {
+// Eight scales, eight minima.
+SixBits read_pairs(const std::byte* from) {
   const auto byte = [&](int i) { return std::to_integer<unsigned>(from[i]); };
   SixBits six;
   for (int i = 0; i < 4; ++i) {
@@ -140,11 +162,24 @@ SixBits read_six_bits(const std::byte* from) {
   return six;
 }
 
-// Packs scales and minima as TermKind::kPairs.
-void pack_pairs(const RowPlaces& blocks, std::byte* to) {
+// The sixteen scales of kQ3K: the lower four bits, then the upper two.
+SixBits read_sixteen(const std::byte* from) {
+  SixBits six;
+  for (int i = 0; i < 16; ++i) {
+    const unsigned low = std::to_integer<unsigned>(from[i % 8]) >> (i / 8 * 4) & 15U;
+    const unsigned high = std::to_integer<unsigned>(from[8 + i % 4]) >> (i / 4 * 2) & 3U;
+    six.numbers[i] = static_cast<std::uint8_t>(low | high << 4);
+  }
+  return six;
+}
+
+// Packs sixteen numbers of each row as TermKind::kPairs and kSixBits.
+void pack_six_bits(
+    const RowPlaces& blocks, std::size_t offset, SixBits (*read)(const std::byte*), std::byte* to
+) {
   std::uint32_t lines[3][kBlockRows];
   for (int lane = 0; lane < kBlockRows; ++lane) {
-    const SixBits six = read_six_bits(blocks.at[lane] + 4);
+    const SixBits six = read(blocks.at[lane] + offset);
     for (int line = 0; line < 3; ++line) {
       std::uint32_t word = static_cast<std::uint32_t>(six.numbers[15]) >> (2 * line) << 30;
       for (int i = 0; i < 5; ++i) {
@@ -156,16 +191,26 @@ void pack_pairs(const RowPlaces& blocks, std::byte* to) {
   std::memcpy(to, lines, sizeof(lines));
 }
 
-// Packs signed scales as TermKind::kScales.
-void pack_scale_bytes(const RowPlaces& blocks, std::size_t offset, std::byte* to) {
+// Packs sixteen bytes of each row, changed in those bits.
+void pack_bytes(const RowPlaces& blocks, std::size_t offset, std::uint32_t change, std::byte* to) {
   std::uint32_t lines[4][kBlockRows];
   for (int lane = 0; lane < kBlockRows; ++lane) {
     for (int line = 0; line < 4; ++line) {
       const std::byte* at = blocks.at[lane] + offset + sizeof(std::uint32_t) * line;
-      lines[line][lane] = load_unaligned<std::uint32_t>(at) ^ 0x80808080U;
+      lines[line][lane] = load_unaligned<std::uint32_t>(at) ^ change;
     }
   }
   std::memcpy(to, lines, sizeof(lines));
+}
+
+// Packs the scales of kIq4Xs as TermKind::kSplit.
+void pack_split(const RowPlaces& blocks, std::byte* to) {
+  std::uint32_t low[kBlockRows];
+  for (int lane = 0; lane < kBlockRows; ++lane) {
+    low[lane] = load_unaligned<std::uint32_t>(blocks.at[lane] + 4);
+  }
+  std::memcpy(to, low, sizeof(low));
+  pack_halves(blocks, 2, to + sizeof(low));
 }
 
 }  // namespace
@@ -186,6 +231,18 @@ void read_block_codes(BlockKind kind, const std::byte* block, std::uint32_t* wor
       return read_q4k(block + 16, words);
     case BlockKind::kQ5K:
       return read_q5k(block + 16, block + 48, words);
+    case BlockKind::kQ2K:
+      return read_two_bits(block + 16, nullptr, words);
+    case BlockKind::kQ3K:
+      return read_two_bits(block + 32, block, words);
+    case BlockKind::kIq4Nl:
+      read_names(block + 2, words);
+      return;
+    case BlockKind::kIq4Xs:
+      for (int i = 0; i < 8; ++i) {
+        words = read_names(block + 8 + 16 * i, words);
+      }
+      return;
     default:
       return read_q6k(block, block + 128, words);
   }
@@ -195,9 +252,17 @@ void pack_block_terms(BlockKind kind, const RowPlaces& blocks, std::byte* to) {
   switch (kind) {
     case BlockKind::kQ4K:
     case BlockKind::kQ5K:
-      return pack_pairs(blocks, pack_halves(blocks, 2, pack_halves(blocks, 0, to)));
+      return pack_six_bits(
+          blocks, 4, read_pairs, pack_halves(blocks, 2, pack_halves(blocks, 0, to))
+      );
     case BlockKind::kQ6K:
-      return pack_scale_bytes(blocks, 192, pack_halves(blocks, 208, to));
+      return pack_bytes(blocks, 192, 0x80808080U, pack_halves(blocks, 208, to));
+    case BlockKind::kQ2K:
+      return pack_bytes(blocks, 0, 0, pack_halves(blocks, 82, pack_halves(blocks, 80, to)));
+    case BlockKind::kQ3K:
+      return pack_six_bits(blocks, 96, read_sixteen, pack_halves(blocks, 108, to));
+    case BlockKind::kIq4Xs:
+      return pack_split(blocks, pack_halves(blocks, 0, to));
     case BlockKind::kQ41:
     case BlockKind::kQ51:
       pack_halves(blocks, 2, pack_halves(blocks, 0, to));

@@ -11,8 +11,8 @@
 
 namespace saker::kernels {
 
-// The codes of one block: words of nibbles, or of bytes where they have more than 4 bits, in order
-// of columns. `words` has space for 256 columns.
+// The codes of one block: words of nibbles, or of bytes where they have more than 4 bits or are
+// names of such codes, in order of columns. `words` has space for 256 columns.
 void read_block_codes(BlockKind kind, const std::byte* block, std::uint32_t* words);
 
 // Packs the terms of sixteen rows' blocks, one block each, behind their codes: a group's, or a

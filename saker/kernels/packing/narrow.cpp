@@ -44,6 +44,14 @@ void narrow_run(
   }
 }
 
+void narrow_run(
+    TableNames, const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*names)[kBlockRows]
+) {
+  for (int lane = 0; lane < kBlockRows; ++lane) {
+    names[0][lane] = lines[0][lane] | lines[1][lane] << 4;
+  }
+}
+
 // Bits [first, first + count) of a lane of a line.
 std::uint32_t bits_of(const std::byte* lines, int line, int lane, int first, int count) {
   std::uint32_t word = 0;
@@ -76,6 +84,10 @@ std::uint32_t code_of_run(Halves<code>, const std::byte* halves, int k, int lane
     value |= bits_of(halves, piece.line, lane, at, piece.bits) << piece.bit;
   }
   return value;
+}
+
+std::uint32_t code_of_run(TableNames, const std::byte* names, int k, int lane) {
+  return kTableCodes[bits_of(names, 0, lane, k % 4 * 8 + k / 4 * 4, 4)];
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Converts words of codes to planes and halves (packed_matrix.h), and reads single codes.
+// Converts words of codes to planes, halves and names (packed_matrix.h), and reads single codes.
 
 #include "saker/kernels/layout/packed_matrix.h"
 
@@ -11,13 +11,13 @@
 namespace saker::kernels {
 
 // Converts `count` lines, whole runs of columns, of nibbles or bytes whose codes have
-// `code_bits` bits (2, 3, 5 or 6). `to` gets code_bits / 4 of their bytes for nibbles, code_bits /
-// 8 for bytes.
+// `code_bits` bits (2, 3, 5 or 6), or of bytes below 16 (4). `to` gets code_bits / 4 of their bytes
+// for nibbles, code_bits / 8 for bytes.
 void narrow_lines(
     const std::uint32_t (*lines)[kBlockRows], int count, int code_bits, std::byte* to
 );
 
-// The code of column k of row `lane`, in planes or halves that begin at `lines`.
+// The code of column k of row `lane`, in planes, halves or names that begin at `lines`.
 std::uint32_t narrow_code(const std::byte* lines, int code_bits, int k, int lane);
 
 }  // namespace saker::kernels

@@ -205,7 +205,8 @@ void pack_block(
 
 PackedKind packed_kind(const WeightFormat& format) {
   if (is_block(format.kind)) {
-    return format.bits <= 4 ? PackedKind::kNibble : PackedKind::kByte;
+    const bool has_bytes = format.bits > 4 || block_format(block_kind(format.kind)).has_table;
+    return has_bytes ? PackedKind::kByte : PackedKind::kNibble;
   }
   switch (format.kind) {
     case WeightKind::kFloat32:
@@ -224,15 +225,12 @@ PackedKind packed_kind(const WeightFormat& format) {
   }
 }
 
-// The terms of blocks of a file.
-void set_block_terms(BlockKind kind, PackedMatrix& matrix) {
-  const BlockFormat block = block_format(kind);
+void set_block_codes(const BlockFormat& block, int bits, PackedMatrix& matrix) {
+  matrix.largest_code = block.has_table ? kTableCodes[15] : (1 << bits) - 1;
   matrix.zero = block.zero;
+  matrix.terms = block.terms;
   if (!block.is_super()) {
-    matrix.terms = block.zero == 0 ? TermKind::kScaleBias : TermKind::kScale;
     matrix.scale_kind = ScaleKind::kFloat16;
-  } else {
-    matrix.terms = block.zero == 0 ? TermKind::kPairs : TermKind::kScales;
   }
 }
 
@@ -256,8 +254,7 @@ PackedMatrix packed_layout(
     matrix.scale_kind = ScaleKind::kBFloat16;
     matrix.terms = TermKind::kScale;
   } else if (is_block(format.kind)) {
-    matrix.largest_code = (1 << format.bits) - 1;
-    set_block_terms(block_kind(format.kind), matrix);
+    set_block_codes(block_format(block_kind(format.kind)), format.bits, matrix);
   } else {
     matrix.largest_code = (1 << format.bits) - 1;
     matrix.scale_kind = scales == DType::kBFloat16  ? ScaleKind::kBFloat16

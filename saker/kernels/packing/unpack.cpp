@@ -49,7 +49,7 @@ std::uint32_t word_at(const std::byte* lines, int line, int lane) {
   return load_unaligned<std::uint32_t>(lines + 4 * (line * kBlockRows + lane));
 }
 
-// Number `index` of a row's eight scales and eight minima.
+// Number `index` of a row's sixteen.
 float six_bits_at(const std::byte* lines, int index, int lane) {
   if (index < 15) {
     return static_cast<float>(word_at(lines, index / 5, lane) >> (6 * (index % 5)) & 63U);
@@ -58,16 +58,35 @@ float six_bits_at(const std::byte* lines, int index, int lane) {
   return static_cast<float>(two(0) | two(1) | two(2));
 }
 
+// Byte `index` of a row's.
+std::uint32_t byte_at(const std::byte* lines, int index, int lane) {
+  return word_at(lines, index / 4, lane) >> (8 * (index % 4)) & 0xffU;
+}
+
 // Group `index` of the super-block whose terms are given.
 RowTerms super_terms(const PackedMatrix& matrix, const std::byte* terms, int index, int lane) {
   const float d = scale_at(ScaleKind::kFloat16, terms, lane);
-  if (matrix.terms == TermKind::kPairs) {
-    const float dmin = scale_at(ScaleKind::kFloat16, terms, kBlockRows + lane);
-    const std::byte* lines = terms + 64;
-    return {d * six_bits_at(lines, index, lane), -(dmin * six_bits_at(lines, 8 + index, lane))};
+  const auto dmin = [&] { return scale_at(ScaleKind::kFloat16, terms, kBlockRows + lane); };
+  switch (matrix.terms) {
+    case TermKind::kPairs: {
+      const std::byte* lines = terms + 64;
+      return {d * six_bits_at(lines, index, lane), -(dmin() * six_bits_at(lines, 8 + index, lane))};
+    }
+    case TermKind::kNibbles: {
+      const std::uint32_t byte = byte_at(terms + 64, index, lane);
+      return {d * static_cast<float>(byte & 15U), -(dmin() * static_cast<float>(byte >> 4))};
+    }
+    case TermKind::kSixBits:
+      return {d * (six_bits_at(terms + 32, index, lane) - 32.0F), 0.0F};
+    case TermKind::kSplit: {
+      const std::uint32_t low = word_at(terms + 32, 0, lane) >> (4 * index) & 15U;
+      const auto half = load_unaligned<std::uint16_t>(terms + 96 + 2 * lane);
+      const std::uint32_t high = static_cast<std::uint32_t>(half) >> (2 * index) & 3U;
+      return {d * (static_cast<float>(low | high << 4) - 32.0F), 0.0F};
+    }
+    default:
+      return {d * (static_cast<float>(byte_at(terms + 32, index, lane)) - 128.0F), 0.0F};
   }
-  const std::uint32_t byte = word_at(terms + 32, index / 4, lane) >> (8 * (index % 4)) & 0xffU;
-  return {d * (static_cast<float>(byte) - 128.0F), 0.0F};
 }
 
 RowTerms group_terms(const PackedMatrix& matrix, const std::byte* terms, int lane) {

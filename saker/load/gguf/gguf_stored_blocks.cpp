@@ -32,13 +32,6 @@ std::byte* write_q6k(const CodedBlock& from, std::byte* to) {
   return to + 210;
 }
 
-// Writes 32 codes as a block of Q8_0.
-std::byte* write_q80(const CodedBlock& from, std::byte* to) {
-  std::memcpy(to, from.factor, 2);
-  std::memcpy(to + 2, from.codes.data(), 32);
-  return to + 34;
-}
-
 // Writes 256 codes from -8 to 7 as eight blocks of Q4_0 with one factor.
 std::byte* write_q40(const CodedBlock& from, std::byte* to) {
   for (std::size_t first = 0; first < kMostCodes; first += 32) {
@@ -68,41 +61,44 @@ std::optional<BlockKind> block_kind(TensorType type) {
     case TensorType::kQ51:
       return BlockKind::kQ51;
     case TensorType::kQ80:
-    case TensorType::kIq4Nl:
       return BlockKind::kQ80;
     case TensorType::kQ4K:
       return BlockKind::kQ4K;
     case TensorType::kQ5K:
       return BlockKind::kQ5K;
     case TensorType::kQ6K:
-    case TensorType::kQ3K:
     case TensorType::kIq3S:
       return BlockKind::kQ6K;
+    case TensorType::kQ2K:
+      return BlockKind::kQ2K;
+    case TensorType::kQ3K:
+      return BlockKind::kQ3K;
+    case TensorType::kIq4Nl:
+      return BlockKind::kIq4Nl;
+    case TensorType::kIq4Xs:
+      return BlockKind::kIq4Xs;
     default:
       return std::nullopt;
   }
 }
 
+bool has_own_blocks(TensorType type) {
+  const bool is_other =
+      type == TensorType::kIq3S || type == TensorType::kTq10 || type == TensorType::kTq20;
+  return block_kind(type) && !is_other;
+}
+
 void to_blocks(TensorType type, const std::byte* from, std::size_t count, std::byte* to) {
   const TypeFacts& facts = facts_of(type);
   const std::size_t blocks = count / static_cast<std::size_t>(facts.block);
-  if (!is_coded(type)) {
+  if (has_own_blocks(type)) {
     std::memcpy(to, from, blocks * facts.block_bytes);
     return;
   }
   CodedBlock block;
   for (std::size_t i = 0; i < blocks; ++i) {
     read_coded_block(type, from + i * facts.block_bytes, block);
-    switch (*block_kind(type)) {
-      case BlockKind::kQ6K:
-        to = write_q6k(block, to);
-        break;
-      case BlockKind::kQ80:
-        to = write_q80(block, to);
-        break;
-      default:
-        to = write_q40(block, to);
-    }
+    to = type == TensorType::kIq3S ? write_q6k(block, to) : write_q40(block, to);
   }
 }
 

@@ -91,6 +91,9 @@ bool fits_affine(TensorType type, const std::byte* from, std::size_t count);
 // type: its own, or wider ones. Empty if there are none.
 std::optional<kernels::BlockKind> block_kind(TensorType type);
 
+// True if those are the type's own.
+bool has_own_blocks(TensorType type);
+
 // Converts blocks to those. REQUIRES: block_kind(type), `count` is a multiple of the type's block.
 void to_blocks(TensorType type, const std::byte* from, std::size_t count, std::byte* to);
 

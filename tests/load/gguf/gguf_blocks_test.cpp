@@ -78,17 +78,17 @@ TEST(GgufBlocksTest, BlocksStayAsTheyAre) {
   }
 }
 
-// Types without products of their own: blocks or formats with the same weights.
-TEST(GgufBlocksTest, OtherTypesBecomeOtherBlocks) {
+// Blocks that name codes of a table stay as they are, too; rows that rotate are moved.
+TEST(GgufBlocksTest, RotatedRowsMoveWhole) {
   const TemporaryDir dir;
   const auto path = dir.write("model.gguf", llama(kIq4Nl, q4_blocks).file());
   const BlockModel blocks = open_gguf_blocks(path);
   EXPECT_EQ(blocks.formats.size(), 8U);
   const auto tensors = importers::make_tensors(blocks.model);
   const std::string name = "model.layers.0.self_attn.q_proj";
-  EXPECT_EQ(blocks.formats.at(name), kernels::weight_format(kernels::BlockKind::kQ80));
+  EXPECT_EQ(blocks.formats.at(name), kernels::weight_format(kernels::BlockKind::kIq4Nl));
   const Tensor& weight = tensors.at(name + ".weight");
-  ASSERT_EQ(weight.shape, (std::vector<std::int64_t>{kHidden, 2 * 34}));
+  ASSERT_EQ(weight.shape, (std::vector<std::int64_t>{kHidden, 2 * 18}));
   // Our row 1 of head 0 is the file's row 2: two blocks of 18 bytes in each.
   const std::string file = q4_blocks(kHidden * kHidden);
   std::vector<float> expected(kHidden);
@@ -99,7 +99,7 @@ TEST(GgufBlocksTest, OtherTypesBecomeOtherBlocks) {
       expected.data()
   );
   std::vector<float> values(kHidden);
-  to_floats(TensorType::kQ80, weight.bytes().data() + 68, kHidden, values.data());
+  to_floats(TensorType::kIq4Nl, weight.bytes().data() + 36, kHidden, values.data());
   EXPECT_EQ(values, expected);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 // Where products read the words and the terms of some groups of NR blocks: in the weight's memory,
-// or in working memory, to which codes in planes and terms of super-blocks are unpacked.
+// or in working memory, to which codes in planes, named codes and terms of super-blocks are unpacked.
 
 #include "saker/kernels/cpu/gemm/widen.h"
 
@@ -39,7 +39,7 @@ inline constexpr int kSuperTermBytes = 2 * kLaneBytes;
 [[gnu::always_inline]] inline GroupPlaces find_groups(
     const PackedMatrix& weight, int block, int blocks, int group, int groups, std::byte* memory
 ) {
-  if (weight.in_planes()) {
+  if (weight.has_widened_words()) {
     const BlockWords wide = widen(weight, block, blocks, group, groups, memory);
     const std::size_t step = weight.read_group_bytes();
     return {wide, {wide.at + weight.read_word_bytes(), wide.stride}, step, step};

@@ -147,9 +147,9 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
       kLineBytes * weight.group_bytes() / asked,
   };
   alignas(64) std::byte memory[kWideGroups * kBlocks * kWideGroupBytes];
-  const int at_once = weight.in_super_blocks() ? weight.super_groups()
-                      : weight.in_planes()     ? kWideGroups
-                                               : weight.groups();
+  const int at_once = weight.has_widened_words() ? kWideGroups
+                      : weight.in_super_blocks() ? weight.super_groups()
+                                                 : weight.groups();
   alignas(64) float y[kRows][kBlocks][kBlockRows] = {};
   for (int first = 0; first < weight.groups(); first += at_once) {
     const int end = smaller(first + at_once, weight.groups());

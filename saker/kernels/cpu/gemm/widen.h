@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Widens codes in planes and halves, and terms of super-blocks (packed_matrix.h): the words and
-// terms of some groups are written to L1 just before they are read.
+// Widens codes in planes and halves, looks up named ones, and unpacks terms of super-blocks
+// (packed_matrix.h): the words and terms of some groups are written to L1 just before they are read.
 
 #include "saker/kernels/cpu/gemm/halves.h"
 #include "saker/kernels/cpu/gemm/super_terms.h"
@@ -31,13 +31,13 @@ template <int left>
   }
 }
 
-// Widens the lines of one run.
-template <int code>
-[[gnu::always_inline]] inline void widen_run(Planes<code>, const std::byte* from, std::byte* to) {
+// Widens kCount lines of one run.
+template <int kFirst, int kCount, int code>
+[[gnu::always_inline]] inline void widen_lines(Planes<code>, const std::byte* from, std::byte* to) {
   using Kind = Planes<code>;
-  unroll<Kind::kWideLines>([&](auto line) {
+  unroll<kCount>([&](auto line) {
     // Constants, so that no function remains that another set's objects could link to.
-    constexpr int kLine = line.kValue;
+    constexpr int kLine = kFirst + line.kValue;
     constexpr int kLowLine = Kind::low_line(kLine);
     constexpr unsigned kLowMask = Kind::mask(0, Kind::kLow);
     const U32x16 low = shifted<-Kind::low_shift(kLine)>(load_line(from, kLowLine));
@@ -49,8 +49,14 @@ template <int code>
       const U32x16 high = shifted<kUp>(load_line(from, kHighLine));
       words = bit_or(words, bit_and(high, broadcast_u32(kHighMask)));
     }
-    store_line(to, kLine, words);
+    store_line(to, line.kValue, words);
   });
+}
+
+// Widens the lines of one run.
+template <int code>
+[[gnu::always_inline]] inline void widen_run(Planes<code>, const std::byte* from, std::byte* to) {
+  widen_lines<0, Planes<code>::kWideLines>(Planes<code>(), from, to);
 }
 
 template <int code>
@@ -61,6 +67,13 @@ template <int code>
     const U32x16 second = pair_in_halves<code, kPair + 1>(from);
     store_line(to, line.kValue, bit_or(first, shift_left<8>(second)));
   });
+}
+
+[[gnu::always_inline]] inline void widen_run(TableNames, const std::byte* from, std::byte* to) {
+  const U32x16 names = load_line(from, 0);
+  const U32x16 mask = broadcast_u32(TableNames::kMask);
+  store_line(to, 0, look_up_bytes(kTableCodes, bit_and(names, mask)));
+  store_line(to, 1, look_up_bytes(kTableCodes, bit_and(shift_right<4>(names), mask)));
 }
 
 inline void copy_lines(const std::byte* from, std::size_t bytes, std::byte* to) {
@@ -81,6 +94,26 @@ inline void widen_words(const PackedMatrix& weight, const std::byte* from, std::
       widen_run(planes, from, to);
       from += Kind::kLines * kLaneBytes;
       to += Kind::kWideLines * kLaneBytes;
+    }
+  });
+}
+
+// Widens the words of a super-block's group. Two groups of 16 columns share a run of planes.
+inline void widen_super_words(
+    const PackedMatrix& weight, const std::byte* super, int group, std::byte* to
+) {
+  if (!weight.in_planes()) {
+    return widen_words(weight, super + group * weight.word_bytes(), to);
+  }
+  with_planes(weight.code_bits, [&](auto planes) {
+    using Kind = decltype(planes);
+    if constexpr (Kind::kField == 4) {
+      const std::byte* run = super + group / 2 * (Kind::kLines * kLaneBytes);
+      if (group % 2 == 0) {
+        widen_lines<0, Kind::kWideLines / 2>(planes, run, to);
+      } else {
+        widen_lines<Kind::kWideLines / 2, Kind::kWideLines / 2>(planes, run, to);
+      }
     }
   });
 }
@@ -115,7 +148,7 @@ inline void widen_super_groups(
     const int first = group % of_super;
     const int count = end - group < of_super - first ? end - group : of_super - first;
     for (int g = 0; g < count; ++g) {
-      widen_words(weight, super + (first + g) * weight.word_bytes(), to + g * read_bytes);
+      widen_super_words(weight, super, first + g, to + g * read_bytes);
     }
     unpack_super_terms(weight, super, first, count, to + weight.read_word_bytes(), read_bytes);
     group += count;

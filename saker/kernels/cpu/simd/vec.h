@@ -19,6 +19,8 @@
 //   min(a, b) max(a, b)                             b when either is NaN
 //   load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or
 //   look_up(table, u)                               of 16 values, the one that the low 4 bits name
+//   look_up_bytes(table, u)                         of 16 bytes, those that the bytes of u name, which
+//                                                   are below 16
 //   shift_left<n> shift_right<n> shift_right_signed<n>
 //   to_float(u)                                     exact for values below 2^24
 //   as_float(u) as_u32(f)                           the same bits

@@ -172,6 +172,12 @@ inline F32x16 look_up(const float (&table)[16], U32x16 v) {
   };
 }
 
+inline U32x16 look_up_bytes(const std::uint8_t (&table)[16], U32x16 v) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  const __m256i codes = _mm256_broadcastsi128_si256(bytes);
+  return {_mm256_shuffle_epi8(codes, v.low), _mm256_shuffle_epi8(codes, v.high)};
+}
+
 inline F32x16 to_float(U32x16 v) {
   return {_mm256_cvtepi32_ps(v.low), _mm256_cvtepi32_ps(v.high)};
 }

@@ -166,6 +166,12 @@ inline F32x16 look_up(const float (&table)[16], U32x16 index) {
   return {_mm512_permutexvar_ps(index.v, _mm512_loadu_ps(table))};
 }
 
+inline U32x16 look_up_bytes(const std::uint8_t (&table)[16], U32x16 names) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  const __m512i codes = _mm512_broadcast_i32x4(bytes);
+  return {_mm512_shuffle_epi8(codes, names.v)};
+}
+
 inline F32x16 to_float(U32x16 a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }

@@ -44,6 +44,13 @@ inline F32x16 look_up(const float (&table)[16], U32x16 v) {
   );
 }
 
+inline U32x16 look_up_bytes(const std::uint8_t (&table)[16], U32x16 v) {
+  const uint8x16_t bytes = vld1q_u8(table);
+  return each_part<U32x16>(
+      [&](U32x4 names) { return (U32x4)vqtbl1q_u8(bytes, (uint8x16_t)names); }, v
+  );
+}
+
 inline F32x16 load_f16(const std::uint16_t* p) {
   const auto part = [p](int i) {
     return (F32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i)));

@@ -38,6 +38,17 @@ inline F32x16 look_up(const float (&table)[16], U32x16 v) {
   return load(lanes);
 }
 
+inline U32x16 look_up_bytes(const std::uint8_t (&table)[16], U32x16 v) {
+  std::uint8_t bytes[64];
+  __builtin_memcpy(bytes, &v, sizeof(bytes));
+  for (std::uint8_t& byte : bytes) {
+    byte = table[byte & 15U];
+  }
+  U32x16 codes;
+  __builtin_memcpy(&codes, bytes, sizeof(codes));
+  return codes;
+}
+
 inline F32x16 load_f16(const std::uint16_t* p) {
   const U32x16 bits = load_u16(p);
   const U32x16 sign = shift_left<16>(bit_and(bits, broadcast_u32(0x8000U)));
