@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_keys.h"
+#include "saker/load/gguf/gguf_linear_attention.h"
 #include "saker/models/embedding_config.h"
 
 #include <fmt/format.h>
@@ -64,97 +66,23 @@ std::optional<std::string_view> renamed(
   return found != names.end() ? std::optional(found->ours) : std::nullopt;
 }
 
-// Keys under the architecture's prefix: "llama.block_count".
-class Keys {
- public:
-  explicit Keys(const Header& header)
-      : header_(header), prefix_(header.string("general.architecture").value_or("")) {}
-
-  std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
-
-  // A list of equal numbers, one per layer, counts as that number.
-  std::optional<std::int64_t> integer(std::string_view key) const {
-    if (!header_.is_array(full(key))) {
-      return header_.integer(full(key));
-    }
-    constexpr double kLargest = 9007199254740992.0;  // All integers up to it are doubles.
-    const std::vector<double> all = header_.numbers(full(key));
-    const bool is_one = !all.empty() && std::abs(all.front()) <= kLargest &&
-                        std::trunc(all.front()) == all.front() &&
-                        std::ranges::all_of(all, [&](double size) { return size == all.front(); });
-    expect(is_one, key, "an array of several numbers", "one integer for all layers");
-    return static_cast<std::int64_t>(all.front());
-  }
-
-  std::int64_t required(std::string_view key) const {
-    const auto value = integer(key);
-    require(
-        value.has_value(), ErrorCode::kCorruptData, "{}: '{}' is missing", header_.what(), full(key)
-    );
-    return *value;
-  }
-
-  std::optional<double> number(std::string_view key) const { return header_.number(full(key)); }
-
-  std::optional<bool> boolean(std::string_view key) const { return header_.boolean(full(key)); }
-
-  std::optional<std::string_view> string(std::string_view key) const {
-    return header_.string(full(key));
-  }
-
-  // Throws kUnsupported with the value in the file and the expected one.
-  void expect(bool ok, std::string_view key, std::string_view got, std::string_view expected)
-      const {
-    require(
-        ok,
-        ErrorCode::kUnsupported,
-        "{}: '{}' is {}, expected {}",
-        header_.what(),
-        full(key),
-        got,
-        expected
-    );
-  }
-
- private:
-  const Header& header_;
-  std::string prefix_;
-};
-
-std::int64_t checked_heads(const Keys& keys, std::string_view key, std::int64_t heads) {
-  constexpr std::int64_t kMaxHeads = 1 << 16;
-  keys.expect(
-      heads > 0 && heads <= kMaxHeads,
-      key,
-      fmt::format("{}", heads),
-      fmt::format("a number from 1 to {}", kMaxHeads)
-  );
-  return heads;
-}
-
-std::int64_t head_count(const Keys& keys) {
-  constexpr std::string_view kKey = "attention.head_count";
-  return checked_heads(keys, kKey, keys.required(kKey));
-}
-
-std::int64_t kv_head_count(const Keys& keys) {
-  constexpr std::string_view kKey = "attention.head_count_kv";
-  return checked_heads(keys, kKey, keys.integer(kKey).value_or(head_count(keys)));
-}
-
-void add_sizes(const Header& header, const Keys& keys, Json& config) {
+void add_sizes(const Header& header, const Family& family, const Keys& keys, Json& config) {
   const auto hidden = keys.required("embedding_length");
   const auto heads = head_count(keys);
   const auto head_dim = keys.integer("attention.key_length").value_or(hidden / heads);
-  for (const auto* key : {"attention.value_length", "rope.dimension_count"}) {
+  const auto expect_head_dim = [&](std::string_view key) {
     const auto size = keys.integer(key).value_or(head_dim);
     keys.expect(
         size == head_dim, key, fmt::format("{}", size), fmt::format("a head's {}", head_dim)
     );
+  };
+  expect_head_dim("attention.value_length");
+  if (!family.linear_attention) {
+    expect_head_dim("rope.dimension_count");
   }
   config["hidden_size"] = hidden;
   config["intermediate_size"] = keys.required("feed_forward_length");
-  config["num_hidden_layers"] = keys.required("block_count");
+  config["num_hidden_layers"] = layer_count(keys);
   config["num_attention_heads"] = heads;
   config["num_key_value_heads"] = kv_head_count(keys);
   config["head_dim"] = head_dim;
@@ -388,7 +316,7 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   const Keys keys(header);
   Json config = Json::object();
   config["model_type"] = family.model_type;
-  add_sizes(header, keys, config);
+  add_sizes(header, family, keys, config);
   add_rope_scaling(keys, config);
   if (!rope_factors.empty()) {
     add_rope_factors(header, rope_factors, config);
@@ -402,15 +330,30 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   add_windows(keys, family, config);
   add_softcaps(keys, family, config);
   add_pooling(keys, family, config);
+  if (family.linear_attention) {
+    add_linear_attention(keys, config);
+  }
   return config;
+}
+
+bool is_rope_table(std::string_view name) {
+  return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd");
 }
 
 std::optional<TensorRole> role_of(
     const Header& header, const Family& family, std::string_view name
 ) {
-  // RoPE's factors, or values that old exporters derived from it.
-  if (name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd")) {
+  if (is_rope_table(name)) {
     return std::nullopt;
+  }
+  const Keys keys(header);
+  if (family.linear_attention) {
+    if (is_of_draft_head(keys, name)) {
+      return std::nullopt;
+    }
+    if (auto role = linear_attention_role(keys, name)) {
+      return role;
+    }
   }
   const auto dot = name.rfind('.');
   const std::string_view leaf = dot == std::string_view::npos ? "" : name.substr(dot + 1);
@@ -424,7 +367,6 @@ std::optional<TensorRole> role_of(
       family.name
   );
   TensorRole role{.name = fmt::format("{}.{}", *path, leaf)};
-  const Keys keys(header);
   if (family.rotated_pairs && path->ends_with(".q_proj")) {
     role.rotated_heads = static_cast<int>(head_count(keys));
   } else if (family.rotated_pairs && path->ends_with(".k_proj")) {

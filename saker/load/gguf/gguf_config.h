@@ -8,10 +8,10 @@
 #include "saker/base/json/json.h"
 #include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
+#include "saker/load/gguf/gguf_tensor_role.h"
 
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace saker::load::gguf {
@@ -21,15 +21,11 @@ namespace saker::load::gguf {
 // models lack, and kCorruptData for missing keys, naming the key.
 Json model_config(const Header& header, const Family& family, std::span<const float> rope_factors);
 
-// The role of a file's tensor in a model folder.
-struct TensorRole {
-  std::string name;
-  int rotated_heads = 0;  // Its rows are this many heads' rows, in the order of rotated pairs.
-  bool plus_one = false;  // A norm's factors; the folder holds them less 1.
-};
+// True for RoPE's factors, and for values that old exporters derived from it.
+bool is_rope_table(std::string_view name);
 
-// Empty for tensors with RoPE factors. Throws kUnsupported for tensors that the family does not
-// have.
+// Empty for tables of RoPE, and for tensors of a head that drafts tokens. Throws kUnsupported for
+// tensors that the family does not have.
 std::optional<TensorRole> role_of(
     const Header& header, const Family& family, std::string_view name
 );

@@ -15,10 +15,11 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 8> kFamilies{{
+constexpr std::array<Family, 9> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
+    {.name = "qwen35", .model_type = "qwen3_5", .linear_attention = true},
     {.name = "qwen3moe", .model_type = "qwen3_moe", .experts = true},
     {.name = "gemma", .model_type = "gemma", .activation = kGelu, .norms_plus_one = true},
     {.name = "gemma2",

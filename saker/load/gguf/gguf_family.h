@@ -27,7 +27,8 @@ struct Family {
   // One layer of this many has the whole past, and the others have a rope of their own. 0: the
   // model's own pattern, one rope.
   int window_pattern = 0;
-  bool bidirectional = false;  // Tokens see later ones too.
+  bool bidirectional = false;     // Tokens see later ones too.
+  bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
 };
 
 // Throws kUnsupported for other families, naming those that we run.

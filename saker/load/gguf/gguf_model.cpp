@@ -12,6 +12,7 @@
 #include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_parts.h"
+#include "saker/load/gguf/gguf_rows.h"
 #include "saker/load/gguf/gguf_tokenizer.h"
 #include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/quantization_section.h"
@@ -73,6 +74,8 @@ class Model {
     for (const TensorEntry& entry : header_.tensors) {
       if (const auto role = role_of(header_, family_, entry.name)) {
         model.tensors.push_back(derived(entry, *role));
+      } else {
+        drafting_ += is_rope_table(entry.name) ? 0 : 1;
       }
     }
     std::ranges::sort(model.tensors, {}, [](const LazyTensor& tensor) -> const std::string& {
@@ -133,19 +136,11 @@ class Model {
   }
 
   LazyTensor derived(const TensorEntry& entry, const TensorRole& role) {
-    require(
-        role.rotated_heads == 0 ||
-            entry.shape.front() % (std::int64_t{2} * role.rotated_heads) == 0,
-        ErrorCode::kCorruptData,
-        "{}: tensor {} has {} rows, expected a multiple of 2 for each of {} heads",
-        part(entry).what,
-        quote(entry.name),
-        entry.shape.front(),
-        role.rotated_heads
-    );
+    check_heads(entry, role, part(entry).what);
     const auto kind = block_kind(entry.type);
     const bool is_matrix = role.name.ends_with(".weight") && entry.shape.size() >= 2;
-    if (form_ == CodeForm::kBlocks && kind && is_matrix) {
+    if (form_ == CodeForm::kBlocks && kind && is_matrix &&
+        heads_are_whole(role, kernels::block_format(*kind).columns)) {
       return with_blocks(entry, role, *kind);
     }
     LazyTensor tensor = is_matrix ? matrix(entry, role) : plain(entry, role);
@@ -155,13 +150,16 @@ class Model {
 
   // In MLX's format for the type if it has one that holds all weights.
   LazyTensor matrix(const TensorEntry& entry, const TensorRole& role) {
-    const auto holds = [&](auto fits) {
-      return values_ == Values::kToCome || fits(entry.type, data(entry), count_of(entry));
+    const auto holds = [&](const kernels::WeightFormat& format, auto fits) {
+      return heads_are_whole(role, format.group_size) &&
+             (values_ == Values::kToCome || fits(entry.type, data(entry), count_of(entry)));
     };
-    if (const auto layout = affine_layout(entry.type); layout && holds(fits_affine)) {
+    if (const auto layout = affine_layout(entry.type);
+        layout && holds(layout->format, fits_affine)) {
       return with_codes(entry, role, *layout);
     }
-    if (const auto format = small_float_format(entry.type); format && holds(fits_small_floats)) {
+    if (const auto format = small_float_format(entry.type);
+        format && holds(*format, fits_small_floats)) {
       return with_small_floats(entry, role, *format);
     }
     return plain(entry, role);
@@ -181,42 +179,7 @@ class Model {
     return static_cast<std::size_t>(entry.element_count);
   }
 
-  // Number of rows in the file's layout; a bias with rotated heads has one row per number.
-  static std::int64_t rows_of(const TensorEntry& entry, const TensorRole& role) {
-    const bool is_row = entry.shape.size() == 1 && role.rotated_heads == 0;
-    return is_row                    ? 1
-           : entry.shape.size() == 1 ? entry.shape.front()
-                                     : entry.element_count / entry.shape.back();
-  }
-
-  // The file's row for each of ours: rotated pairs are adjacent there, and half a head apart here.
-  static std::function<std::int64_t(std::int64_t)> row_order(
-      const TensorEntry& entry, const TensorRole& role
-  ) {
-    if (role.rotated_heads == 0) {
-      return [](std::int64_t row) { return row; };
-    }
-    const std::int64_t head = entry.shape.front() / role.rotated_heads;
-    return [head](std::int64_t row) {
-      const std::int64_t in_head = row % head;
-      return row - in_head + in_head % (head / 2) * 2 + in_head / (head / 2);
-    };
-  }
-
-  struct Rows {
-    TensorType type;
-    std::size_t count;  // Values per row.
-    std::size_t bytes;
-    const std::byte* data;
-    std::shared_ptr<const MappedFile> mapped;  // Keeps `data` alive.
-    std::function<std::int64_t(std::int64_t)> order;
-
-    const std::byte* at(std::int64_t row) const {
-      return data + static_cast<std::size_t>(order(row)) * bytes;
-    }
-  };
-
-  Rows rows(const TensorEntry& entry, const TensorRole& role, std::int64_t count) const {
+  FileRows rows(const TensorEntry& entry, const TensorRole& role, std::int64_t count) const {
     return {
         .type = entry.type,
         .count = count_of(entry) / static_cast<std::size_t>(count),
@@ -224,6 +187,7 @@ class Model {
         .data = data(entry),
         .mapped = part(entry).mapped,
         .order = row_order(entry, role),
+        .columns = role.columns,
     };
   }
 
@@ -256,14 +220,15 @@ class Model {
       };
       for (std::int64_t i = 0; i < count; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        to_affine(
-            from.type,
-            from.at(first + i),
-            from.count,
-            {.codes = place(0, at, row_codes),
-             .scales = place(1, at, row_scales),
-             .biases = place(2, at, row_scales)}
-        );
+        const kernels::QuantizedBytes row = {
+            .codes = place(0, at, row_codes),
+            .scales = place(1, at, row_scales),
+            .biases = place(2, at, row_scales),
+        };
+        to_affine(from.type, from.at(first + i), from.count, row);
+        from.move_columns(row.codes, row_codes);
+        from.move_columns(row.scales, row_scales);
+        from.move_columns(row.biases, row_scales);
       }
     };
     return tensor;
@@ -295,6 +260,8 @@ class Model {
         std::byte* own_codes = to[0] != nullptr ? to[0] + at * row_codes : unwanted.data();
         std::byte* own_scales = to[1] != nullptr ? to[1] + at * row_scales : unwanted.data();
         to_small_floats(from.type, from.at(first + i), from.count, own_codes, own_scales);
+        from.move_columns(own_codes, row_codes);
+        from.move_columns(own_scales, row_scales);
       }
     };
     return tensor;
@@ -311,8 +278,8 @@ class Model {
     tensor.rows = rows_of(entry, role);
     tensor.outputs = {{role.name, DType::kUInt8, shape}};
     tensor.release = release_of(entry);
-    const Rows from = rows(entry, role, tensor.rows);
-    if (role.rotated_heads == 0 && !is_coded(entry.type)) {
+    const FileRows from = rows(entry, role, tensor.rows);
+    if (!role.moves_rows() && !role.columns.moves() && has_own_blocks(entry.type)) {
       tensor.same = Tensor{
           .dtype = DType::kUInt8,
           .shape = shape,
@@ -326,6 +293,7 @@ class Model {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::size_t at = static_cast<std::size_t>(i) * row_bytes;
         to_blocks(from.type, from.at(first + i), from.count, to[0] + at);
+        from.move_columns(to[0] + at, row_bytes);
       }
     };
     return tensor;
@@ -335,20 +303,27 @@ class Model {
     const float offset = role.plus_one ? -1.0F : 0.0F;
     LazyTensor tensor;
     tensor.rows = rows_of(entry, role);
-    const Rows from = rows(entry, role, tensor.rows);
-    const DType dtype = plain_target(entry, offset);
-    tensor.outputs = {{role.name, dtype, entry.shape}};
-    tensor.make = [from,
-                   dtype,
-                   offset](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
+    const FileRows from = rows(entry, role, tensor.rows);
+    const DType dtype = role.is_decay ? DType::kFloat32 : plain_target(entry, offset);
+    auto shape = entry.shape;
+    if (role.ends_in_one) {
+      shape.push_back(1);
+    }
+    tensor.outputs = {{role.name, dtype, std::move(shape)}};
+    const std::string name = fmt::format("{}: tensor {}", part(entry).what, quote(entry.name));
+    tensor.make = [from, dtype, offset, name, is_decay = role.is_decay](
+                      std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                  ) {
+      const std::size_t row_bytes = from.count * dtype_size(dtype);
       std::vector<float> values(from.count);
       for (std::int64_t i = 0; i < count; ++i) {
         to_floats(from.type, from.at(first + i), from.count, values.data());
         for (float& value : values) {
-          value += offset;
+          value = is_decay ? log_of_decay(value, name) : value + offset;
         }
-        const std::size_t at = static_cast<std::size_t>(i) * from.count * dtype_size(dtype);
-        kernels::quantize_loops().narrow(values.data(), dtype, from.count, to[0] + at);
+        std::byte* const row = to[0] + static_cast<std::size_t>(i) * row_bytes;
+        kernels::quantize_loops().narrow(values.data(), dtype, from.count, row);
+        from.move_columns(row, row_bytes);
       }
     };
     return tensor;
@@ -393,6 +368,11 @@ class Model {
   }
 
   void add_notes(ImportedModel& model) const {
+    if (drafting_ > 0) {
+      model.notes.push_back(
+          fmt::format("{} tensors of a head that drafts tokens are not read", drafting_)
+      );
+    }
     for (const auto& [type, count] : dequantized_) {
       model.notes.push_back(fmt::format(
           "{} {} of {} {} no format of MLX that holds {}: written as float16",
@@ -414,6 +394,7 @@ class Model {
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
   std::map<std::string, kernels::WeightFormat> block_formats_;
   std::map<std::string_view, std::size_t> dequantized_;  // Tensors by type.
+  std::size_t drafting_ = 0;                             // Tensors of a head that is not read.
   bool has_wide_scales_ = false;
 };
 

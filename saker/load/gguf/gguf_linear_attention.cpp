@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_linear_attention.h"
+
+#include "saker/base/numbered_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace saker::load::gguf {
+namespace {
+
+struct Sizes {
+  std::int64_t key_heads;
+  std::int64_t value_heads;
+  std::int64_t key_dim;
+  std::int64_t value_dim;
+};
+
+Sizes sizes_of(const Keys& keys) {
+  Sizes sizes = {
+      .key_heads = keys.required_size("ssm.group_count"),
+      .value_heads = keys.required_size("ssm.time_step_rank"),
+      .key_dim = keys.required_size("ssm.state_size"),
+      .value_dim = 0,
+  };
+  keys.expect(
+      sizes.value_heads % sizes.key_heads == 0,
+      "ssm.time_step_rank",
+      fmt::format("{}", sizes.value_heads),
+      fmt::format("a multiple of the {} key heads", sizes.key_heads)
+  );
+  const std::int64_t inner = keys.required("ssm.inner_size");
+  keys.expect(
+      inner > 0 && inner % sizes.value_heads == 0,
+      "ssm.inner_size",
+      fmt::format("{}", inner),
+      fmt::format("a multiple of the {} value heads", sizes.value_heads)
+  );
+  sizes.value_dim = keys.checked_size("ssm.inner_size", inner / sizes.value_heads);
+  return sizes;
+}
+
+// In which order a tensor has value heads.
+enum class HeadOrder : std::uint8_t {
+  kNone,
+  kNumbers,  // A number, or row, for each head.
+  kRows,     // The rows of a head's values.
+  kMixed,    // As kRows, behind queries and keys.
+  kColumns,
+};
+
+struct Part {
+  std::string_view gguf;
+  std::string_view ours;
+  HeadOrder order;
+};
+
+constexpr std::array<Part, 10> kParts = {{
+    {"attn_qkv.weight", "in_proj_qkv.weight", HeadOrder::kMixed},
+    {"attn_gate.weight", "in_proj_z.weight", HeadOrder::kRows},
+    {"ssm_beta.weight", "in_proj_b.weight", HeadOrder::kNumbers},
+    {"ssm_alpha.weight", "in_proj_a.weight", HeadOrder::kNumbers},
+    {"ssm_conv1d.weight", "conv1d.weight", HeadOrder::kMixed},
+    {"ssm_a", "A_log", HeadOrder::kNumbers},
+    {"ssm_dt.bias", "dt_bias", HeadOrder::kNumbers},
+    {"ssm_dt", "dt_bias", HeadOrder::kNumbers},  // ollama's name.
+    {"ssm_norm.weight", "norm.weight", HeadOrder::kNone},
+    {"ssm_out.weight", "out_proj.weight", HeadOrder::kColumns},
+}};
+
+ValueHeads heads_of(const Sizes& sizes, std::int64_t first, std::int64_t size) {
+  if (sizes.key_heads == sizes.value_heads) {
+    return {};  // One each: both orders are the same.
+  }
+  return {
+      .key_heads = static_cast<int>(sizes.key_heads),
+      .repeats = static_cast<int>(sizes.value_heads / sizes.key_heads),
+      .first = first,
+      .size = size,
+  };
+}
+
+}  // namespace
+
+std::int64_t ValueHeads::file_row(std::int64_t row) const {
+  if (row < first) {
+    return row;
+  }
+  const std::int64_t head = (row - first) / size;
+  const std::int64_t file_head = head % repeats * key_heads + head / repeats;
+  return first + file_head * size + (row - first) % size;
+}
+
+void ValueHeads::move_columns(std::span<std::byte> row, std::vector<std::byte>& scratch) const {
+  scratch.assign(row.begin(), row.end());
+  const auto heads = static_cast<std::size_t>(key_heads) * static_cast<std::size_t>(repeats);
+  const std::size_t bytes = row.size() / heads;
+  for (std::size_t head = 0; head < heads; ++head) {
+    const std::size_t from =
+        head % static_cast<std::size_t>(repeats) * static_cast<std::size_t>(key_heads) +
+        head / static_cast<std::size_t>(repeats);
+    std::memcpy(row.data() + head * bytes, scratch.data() + from * bytes, bytes);
+  }
+}
+
+void add_linear_attention(const Keys& keys, Json& config) {
+  const Sizes sizes = sizes_of(keys);
+  config["linear_num_key_heads"] = sizes.key_heads;
+  config["linear_num_value_heads"] = sizes.value_heads;
+  config["linear_key_head_dim"] = sizes.key_dim;
+  config["linear_value_head_dim"] = sizes.value_dim;
+  config["linear_conv_kernel_dim"] = keys.required("ssm.conv_kernel");
+  config["full_attention_interval"] = keys.integer("full_attention_interval").value_or(4);
+  const auto head_dim = config["head_dim"].get<std::int64_t>();
+  const auto rotated = keys.integer("rope.dimension_count").value_or(head_dim / 4);
+  keys.expect(
+      rotated > 0 && rotated <= head_dim,
+      "rope.dimension_count",
+      fmt::format("{}", rotated),
+      fmt::format("a number from 1 to a head's {}", head_dim)
+  );
+  config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
+}
+
+std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_view name) {
+  const auto layer = numbered_name(name, "blk.");
+  const auto* part = layer ? std::ranges::find(kParts, layer->rest, &Part::gguf) : kParts.end();
+  if (part == kParts.end()) {
+    return std::nullopt;
+  }
+  const Sizes sizes = sizes_of(keys);
+  TensorRole role{.name = fmt::format("model.layers.{}.linear_attn.{}", layer->number, part->ours)};
+  role.is_decay = part->ours == "A_log";
+  role.ends_in_one = part->ours == "conv1d.weight";
+  switch (part->order) {
+    case HeadOrder::kNumbers:
+      role.rows = heads_of(sizes, 0, 1);
+      break;
+    case HeadOrder::kRows:
+      role.rows = heads_of(sizes, 0, sizes.value_dim);
+      break;
+    case HeadOrder::kMixed:
+      role.rows = heads_of(sizes, 2 * sizes.key_heads * sizes.key_dim, sizes.value_dim);
+      break;
+    case HeadOrder::kColumns:
+      role.columns = heads_of(sizes, 0, sizes.value_dim);
+      break;
+    default:
+      break;
+  }
+  return role;
+}
+
+bool is_of_draft_head(const Keys& keys, std::string_view name) {
+  const auto layer = numbered_name(name, "blk.");
+  return layer && layer->number >= layer_count(keys) &&
+         layer->number < keys.required("block_count");
+}
+
+}  // namespace saker::load::gguf
