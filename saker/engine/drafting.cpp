@@ -17,7 +17,8 @@ generate::Speculation speculation_of(const Drafting& drafting, const load::Loade
   }
   switch (drafting.method) {
     case Speculate::kDefault:
-      result.drafter = draft.dflash                   ? generate::DrafterKind::kDflash
+      result.drafter = drafting.prediction            ? generate::DrafterKind::kPromptLookup
+                       : draft.dflash                 ? generate::DrafterKind::kDflash
                        : draft.model                  ? generate::DrafterKind::kDraftModel
                        : draft.mtp || draft.assistant ? generate::DrafterKind::kMtp
                                                       : generate::DrafterKind::kNone;

@@ -210,6 +210,23 @@ std::vector<std::int32_t> Prompts::dry_breakers(const Request& request) const {
   return breakers_;
 }
 
+std::vector<std::int32_t> Prompts::prediction(const Request& request, std::size_t most) const {
+  const std::optional<std::string>& text = request.drafting.prediction;
+  if (!text) {
+    return {};
+  }
+  require(
+      parts_.tokenizer != nullptr,
+      ErrorCode::kInvalidArgument,
+      "prediction: the model has no tokenizer"
+  );
+  try {
+    return parts_.tokenizer->encode(*text, {.add_special_tokens = false, .most_tokens = most});
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("prediction: {}", error.what()));
+  }
+}
+
 const text::OutputFormat& Prompts::output_format() const {
   std::call_once(format_once_, [this] {
     format_ =

@@ -36,6 +36,9 @@ struct Runner::Submission {
 
 namespace {
 
+// A longer prediction helps only with its beginning.
+constexpr std::size_t kMostPredictedTokens = std::size_t{1} << 17;
+
 // Quick jobs, such as new requests, between two steps at most.
 constexpr int kJobsPerStep = 32;
 // Answers run this many times as long as a job that runs beside them: they lose 30 % of their speed.
@@ -189,6 +192,7 @@ std::shared_ptr<Runner::Submission> Runner::prepare(
   }
   sequence.logprobs = request.output.logprobs;
   sequence.speculation = speculation_of(request.drafting, draft_);
+  sequence.prediction = prompts_->prediction(request, kMostPredictedTokens);
   sequence.priority = request.placement.priority;
   sequence.user = request.placement.user;
   sequence.deadline = deadline_of(request.placement.timeout);

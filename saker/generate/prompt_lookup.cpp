@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/generate/prompt_lookup.h"
 
+#include <algorithm>
+
 namespace saker::generate {
 
 namespace {
@@ -11,6 +13,18 @@ constexpr std::size_t kLongMatch = 32;  // A longer match is no better.
 
 struct LookupState final : DraftState {
   GramIndex index;
+  std::size_t predicted = 0;        // Tokens before those of the context.
+  std::vector<std::int32_t> known;  // With a prediction: those, and the context as far as it came.
+
+  // Where copies come from.
+  std::span<const std::int32_t> follow(std::span<const std::int32_t> context) {
+    if (predicted == 0) {
+      return context;
+    }
+    const std::size_t old = known.size() - predicted;
+    known.insert(known.end(), context.begin() + static_cast<std::ptrdiff_t>(old), context.end());
+    return known;
+  }
 };
 
 // Hash of the three tokens before `end`. Grams with equal hashes only lengthen a chain.
@@ -62,24 +76,34 @@ std::size_t GramIndex::find(std::span<const std::int32_t> context) const {
   return best;
 }
 
-std::unique_ptr<DraftState> PromptLookup::start(const SequenceRequest& /*request*/) {
-  return std::make_unique<LookupState>();
+std::unique_ptr<DraftState> PromptLookup::start(const SequenceRequest& request) {
+  auto state = std::make_unique<LookupState>();
+  if (!request.prediction.empty()) {
+    const std::size_t end = std::min(request.prompt.size(), kLongMatch);
+    state->known.assign(
+        request.prompt.end() - static_cast<std::ptrdiff_t>(end), request.prompt.end()
+    );
+    state->known.insert(state->known.end(), request.prediction.begin(), request.prediction.end());
+    state->predicted = state->known.size();
+  }
+  return state;
 }
 
 void PromptLookup::propose(std::span<Proposal> proposals) {
   for (Proposal& proposal : proposals) {
-    const std::span<const std::int32_t> context = proposal.context;
-    GramIndex& index = static_cast<LookupState&>(*proposal.state).index;
-    index.follow(context);
-    const std::size_t from = index.find(context);
+    auto& state = static_cast<LookupState&>(*proposal.state);
+    const std::span<const std::int32_t> known = state.follow(proposal.context);
+    state.index.follow(known);
+    const std::size_t from = state.index.find(known);
     if (from == 0) {
       continue;
     }
-    for (std::size_t i = from; proposal.tokens.size() < static_cast<std::size_t>(proposal.depth);
+    // Nothing is known behind a prediction's end.
+    const bool in_prediction = from < state.predicted;
+    for (std::size_t i = from; proposal.tokens.size() < static_cast<std::size_t>(proposal.depth) &&
+                               !(in_prediction && i == state.predicted);
          ++i) {
-      proposal.tokens.push_back(
-          i < context.size() ? context[i] : proposal.tokens[i - context.size()]
-      );
+      proposal.tokens.push_back(i < known.size() ? known[i] : proposal.tokens[i - known.size()]);
     }
   }
 }

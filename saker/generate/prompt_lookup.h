@@ -7,6 +7,9 @@
 // Hash chains over three tokens find earlier places with the same last tokens, as deflate finds its
 // matches (RFC 1951, section 4). The longest match of the nearest few wins; ties go to the later
 // one. A copy may run into the tokens it just drafted, so a period repeats without end.
+//
+// A prediction of the answer counts as text before the prompt. The prompt's end stands before it
+// once more, so that the answer's first tokens are found there, too.
 
 #include "saker/generate/drafter.h"
 

@@ -73,8 +73,9 @@ struct SequenceRequest {
   std::vector<std::int32_t> xtc_exempt;
   std::vector<std::int32_t> dry_breakers;
   Speculation speculation;
-  int priority = 0;  // Higher first, see scheduler.h.
-  std::string user;  // Users share the engine fairly.
+  std::vector<std::int32_t> prediction;  // Prompt lookup copies from it, too.
+  int priority = 0;                      // Higher first, see scheduler.h.
+  std::string user;                      // Users share the engine fairly.
   // The answer ends then, with what it has.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::unique_ptr<sample::TokenMask> mask;  // Tokens that may come next; null: all.

@@ -40,6 +40,25 @@ class Serve(ServerTest):
         del continued["continue_final_message"]
         self.assertNotEqual(self.post(CHAT, continued)["choices"][0]["message"]["content"], got)
 
+    def test_predictions_are_drafts(self):
+        self.start("--draft", "none")
+        body = {"messages": MESSAGES, "max_tokens": 40, "temperature": 0}
+
+        def asked(prediction):
+            got = self.post(CHAT, {**body, "prediction": {"type": "content", "content": prediction}} if prediction else body)
+            return got["choices"][0]["message"]["content"], got["usage"]["completion_tokens_details"]
+
+        answer, plain = asked(None)
+        self.assertEqual(plain["accepted_prediction_tokens"], 0)
+        other, counts = asked("Nothing of the kind.")
+        self.assertEqual(other, answer)
+        by_chance = counts["accepted_prediction_tokens"]
+        parts = [{"type": "text", "text": text} for text in (answer[:20], answer[20:])]
+        for prediction in (answer, parts):
+            got, counts = asked(prediction)
+            self.assertEqual(got, answer)
+            self.assertGreater(counts["accepted_prediction_tokens"], by_chance + 5)
+
     def test_log_probabilities_of_a_prompt(self):
         self.start()
         got = self.post("/v1/completions", {"prompt": QUESTION, "max_tokens": 1, "echo": True, "logprobs": 1, "prompt_logprobs": 1})["choices"][0]

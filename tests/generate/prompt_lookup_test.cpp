@@ -45,6 +45,23 @@ TEST(PromptLookup, APeriodGoesOn) {
   EXPECT_EQ(proposed({5, 5, 5, 5}, 3), (Ids{5, 5, 5}));
 }
 
+// The tokens after a prompt's end, and behind each place that the answer has in common.
+TEST(PromptLookup, APredictionIsRepeated) {
+  SequenceRequest request;
+  request.prompt = {1, 2, 3, 4, 5};
+  request.prediction = {7, 8, 9, 6, 10, 11, 12};
+  PromptLookup drafter;
+  const auto state = drafter.start(request);
+  Ids context = request.prompt;
+  EXPECT_EQ(proposed(drafter, *state, context, 3), (Ids{7, 8, 9}));
+  context.insert(context.end(), {7, 8});
+  EXPECT_EQ(proposed(drafter, *state, context, 2), (Ids{9, 6}));
+  context.insert(context.end(), {20, 9, 6, 10});  // Left it, and came back.
+  EXPECT_EQ(proposed(drafter, *state, context, 8), (Ids{11, 12}));
+  context.insert(context.end(), {11, 12});
+  EXPECT_EQ(proposed(drafter, *state, context, 8), Ids());
+}
+
 TEST(PromptLookup, AGrowingContextGivesWhatAWholeOneGives) {
   std::mt19937 random(3);
   PromptLookup drafter;

@@ -11,7 +11,7 @@ REFUSED = {
     "/v1/chat/completions": ({"messages": USER}, {
         "audio": {"voice": "alloy", "format": "mp3"}, "web_search_options": {"search_context_size": "low"}, "modalities": ["text", "audio"],
         "documents": [{"text": "a"}], "chat_template": "{{ messages }}", "echo": True, "return_progress": True, "lora": [{"id": 0}],
-        "n_probs": 3, "add_generation_prompt": False, "mirostat": 2, "stop_token_ids": [1], "bad_words": ["a"], "allowed_token_ids": [1],
+        "n_probs": 3, "prediction": {"content": 5}, "add_generation_prompt": False, "mirostat": 2, "stop_token_ids": [1], "bad_words": ["a"], "allowed_token_ids": [1],
         "include_stop_str_in_output": True, "truncate_prompt_tokens": 5, "repetition_detection": {"max_pattern_size": 5},
         "logits_processors": ["a"], "use_beam_search": True, "samplers": ["mirostat"], "grammar": "root ::= \"a\"",
         "temperature": -1, "top_p": 2, "min_p": -1, "top_k": -2, "n": 0, "max_completion_tokens": 0, "presence_penalty": 1000, "seed": "a",

@@ -95,6 +95,9 @@ class Prompts {
   // The tokens at which repetitions end for dry; none without that option or a tokenizer. Remembers
   // its last result, because the search takes a while. Thread-safe.
   std::vector<std::int32_t> dry_breakers(const Request& request) const;
+  // The first tokens of Drafting::prediction, `most` or a few more. Throws kInvalidArgument for
+  // text that is not UTF-8, and without a tokenizer.
+  std::vector<std::int32_t> prediction(const Request& request, std::size_t most) const;
 
   // Sampling options of generation_config.json.
   const sample::SamplingOptions& recommended_sampling() const {

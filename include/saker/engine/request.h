@@ -56,6 +56,9 @@ struct Drafting {
   Speculate method = Speculate::kDefault;
   Acceptance acceptance = Acceptance::kCoupled;
   int depth = kAutoDraftDepth;  // Most draft tokens per pass; auto: as many as pay off.
+  // A text that the answer probably repeats, such as a file to edit. Without another method, drafts
+  // are copied from it and from the prompt.
+  std::optional<std::string> prediction = {};
   // Runs each round's tokens one by one as well, and fails with kInternal if a logit of the two
   // differs. CPU only.
   bool check = false;

@@ -173,6 +173,31 @@ void read_logprobs(Fields& fields, ChatRequest& chat) {
   }
 }
 
+// OpenAI's predicted outputs: {"type": "content", "content": a text or parts of text}.
+std::optional<std::string> read_prediction(Fields& fields) {
+  const Json* object = fields.object("prediction");
+  if (object == nullptr) {
+    return std::nullopt;
+  }
+  Fields prediction(*object, fields.path_of("prediction"));
+  if (prediction.text("type").value_or("content") != "content") {
+    prediction.fail("type", "expected \"content\"");
+  }
+  const Json& content = prediction.required("content");
+  if (content.is_string()) {
+    return content.get<std::string>();
+  }
+  check_content(*object, fields.path_of("prediction"));
+  std::string text;
+  for (const Json& part : content) {
+    if (part["type"] != "text") {
+      prediction.fail("content", "expected parts of text");
+    }
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
 }  // namespace
 
 void check_messages(const Json& messages, const std::string& path) {
@@ -281,7 +306,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   // Calls run one after the other in any case; a client that wants one alone takes the first.
   request.output.tool_choice.is_parallel = fields.flag("parallel_tool_calls").value_or(true);
   fields.accept({"function_call"});
-  fields.accept({"metadata", "store", "safety_identifier", "prompt_cache_key", "prediction"});
+  fields.accept({"metadata", "store", "safety_identifier", "prompt_cache_key"});
   fields.accept({"prompt_cache_options", "prompt_cache_retention", "verbosity", "cache_prompt"});
   fields.accept({"keep_alive", "ttl", "id_slot", "skip_special_tokens", "reasoning_format"});
   fields.accept({"include_reasoning", "request_id", "session_id", "moderation", "parse_tool_calls"}
@@ -301,6 +326,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
     }
   }
   request.prompt.continues_last = read_continuation(fields);
+  request.drafting.prediction = read_prediction(fields);
   fields.log_unknown("chat completions");
   return chat;
 }
