@@ -13,15 +13,15 @@
 namespace saker::load::gguf {
 namespace {
 
-struct Sizes {
+struct HeadSizes {
   std::int64_t key_heads;
   std::int64_t value_heads;
   std::int64_t key_dim;
   std::int64_t value_dim;
 };
 
-Sizes sizes_of(const Keys& keys) {
-  Sizes sizes = {
+HeadSizes sizes_of(const Keys& keys) {
+  HeadSizes sizes = {
       .key_heads = keys.required_size("ssm.group_count"),
       .value_heads = keys.required_size("ssm.time_step_rank"),
       .key_dim = keys.required_size("ssm.state_size"),
@@ -53,13 +53,13 @@ enum class HeadOrder : std::uint8_t {
   kColumns,
 };
 
-struct Part {
+struct LayerTensor {
   std::string_view gguf;
   std::string_view ours;
   HeadOrder order;
 };
 
-constexpr std::array<Part, 10> kParts = {{
+constexpr std::array<LayerTensor, 10> kTensors = {{
     {"attn_qkv.weight", "in_proj_qkv.weight", HeadOrder::kMixed},
     {"attn_gate.weight", "in_proj_z.weight", HeadOrder::kRows},
     {"ssm_beta.weight", "in_proj_b.weight", HeadOrder::kNumbers},
@@ -72,7 +72,7 @@ constexpr std::array<Part, 10> kParts = {{
     {"ssm_out.weight", "out_proj.weight", HeadOrder::kColumns},
 }};
 
-ValueHeads heads_of(const Sizes& sizes, std::int64_t first, std::int64_t size) {
+ValueHeads heads_of(const HeadSizes& sizes, std::int64_t first, std::int64_t size) {
   if (sizes.key_heads == sizes.value_heads) {
     return {};  // One each: both orders are the same.
   }
@@ -108,7 +108,7 @@ void ValueHeads::move_columns(std::span<std::byte> row, std::vector<std::byte>& 
 }
 
 void add_linear_attention(const Keys& keys, Json& config) {
-  const Sizes sizes = sizes_of(keys);
+  const HeadSizes sizes = sizes_of(keys);
   config["linear_num_key_heads"] = sizes.key_heads;
   config["linear_num_value_heads"] = sizes.value_heads;
   config["linear_key_head_dim"] = sizes.key_dim;
@@ -128,11 +128,12 @@ void add_linear_attention(const Keys& keys, Json& config) {
 
 std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_view name) {
   const auto layer = numbered_name(name, "blk.");
-  const auto* part = layer ? std::ranges::find(kParts, layer->rest, &Part::gguf) : kParts.end();
-  if (part == kParts.end()) {
+  const auto* part =
+      layer ? std::ranges::find(kTensors, layer->rest, &LayerTensor::gguf) : kTensors.end();
+  if (part == kTensors.end()) {
     return std::nullopt;
   }
-  const Sizes sizes = sizes_of(keys);
+  const HeadSizes sizes = sizes_of(keys);
   TensorRole role{.name = fmt::format("model.layers.{}.linear_attn.{}", layer->number, part->ours)};
   role.is_decay = part->ours == "A_log";
   role.ends_in_one = part->ours == "conv1d.weight";
