@@ -99,7 +99,7 @@ void PromptLookup::propose(std::span<Proposal> proposals) {
       continue;
     }
     // Nothing is known behind a prediction's end.
-    const bool in_prediction = from < state.predicted;
+    const bool in_prediction = from <= state.predicted;
     for (std::size_t i = from; proposal.tokens.size() < static_cast<std::size_t>(proposal.depth) &&
                                !(in_prediction && i == state.predicted);
          ++i) {
