@@ -11,7 +11,7 @@ namespace {
 
 // Sixteen bytes, which every machine has in a register.
 using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
-using Halves [[gnu::vector_size(16)]] = std::uint16_t;
+using Shorts [[gnu::vector_size(16)]] = std::uint16_t;
 using Quads [[gnu::vector_size(16)]] = std::uint64_t;
 
 Bytes load_bytes(const std::byte* from) {
@@ -29,7 +29,7 @@ std::uint32_t* store_bytes(Bytes codes, std::uint32_t* words) {
 // Writes 32 codes as nibbles, the ones of `first` before those of `second`.
 std::uint32_t* store_nibbles(Bytes first, Bytes second, std::uint32_t* words) {
   const auto joined = [](Bytes codes) {
-    const auto pairs = reinterpret_cast<Halves>(codes);
+    const auto pairs = reinterpret_cast<Shorts>(codes);
     return reinterpret_cast<Bytes>((pairs & 0x0fU) | (pairs >> 4 & 0xf0U));
   };
   const Bytes all = __builtin_shufflevector(

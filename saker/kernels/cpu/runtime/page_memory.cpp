@@ -16,7 +16,7 @@
 namespace saker::kernels {
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 // Larger pages would waste too much of a buffer.
 constexpr std::size_t kMaxBytes = kBufferBytes / 4;
@@ -25,7 +25,7 @@ constexpr std::size_t kMaxBytes = kBufferBytes / 4;
 constexpr std::size_t kSingleBytes = kBufferBytes;
 
 std::size_t whole_lines(std::size_t bytes) {
-  return (bytes + kLine - 1) / kLine * kLine;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 struct PageBuffer {
@@ -47,7 +47,7 @@ struct PageBuffer {
 using Buffers = std::map<const std::byte*, PageBuffer>;  // By start address.
 
 std::byte* take_single(std::size_t bytes) {
-  void* const memory = std::aligned_alloc(kLine, bytes);
+  void* const memory = std::aligned_alloc(kAlignment, bytes);
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
