@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/gguf/gguf_coded_block.h"
 
+#include "saker/kernels/layout/packed_kinds.h"
 #include "saker/load/gguf/gguf_block_bytes.h"
 #include "saker/load/gguf/gguf_grids.h"
 
@@ -12,12 +13,14 @@
 namespace saker::load::gguf {
 namespace {
 
-constexpr std::array<std::int8_t, 16> kIq4Values = {
-    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
-};
 constexpr std::array<std::int8_t, 16> kDoubledE2m1 = {
     0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 };
+
+// The value that a nibble of IQ4_NL and IQ4_XS names.
+std::int8_t iq4_value(unsigned name) {
+  return static_cast<std::int8_t>(kernels::kTableCodes[name] - 128);
+}
 
 template <typename Word>
 Word word_at(const std::byte* at) {
@@ -236,7 +239,7 @@ void read_iq1m(const std::byte* block, CodedBlock& to) {
 void read_iq4nl(const std::byte* block, CodedBlock& to) {
   to.integers.fill(1);
   for (std::size_t i = 0; i < 32; ++i) {
-    to.codes[i] = kIq4Values[byte_at(block + 2 + i % 16) >> i / 16 * 4 & 15U];
+    to.codes[i] = iq4_value(byte_at(block + 2 + i % 16) >> i / 16 * 4 & 15U);
   }
   set_scales(block, 1.0F, to);
 }
@@ -249,7 +252,7 @@ void read_iq4xs(const std::byte* block, CodedBlock& to) {
         static_cast<std::int8_t>(static_cast<int>(scale) - 32);
     for (std::size_t i = 0; i < 32; ++i) {
       const unsigned pair = byte_at(block + 8 + 16 * g + i % 16);
-      to.codes[32 * g + i] = kIq4Values[pair >> i / 16 * 4 & 15U];
+      to.codes[32 * g + i] = iq4_value(pair >> i / 16 * 4 & 15U);
     }
   }
   set_scales(block, 1.0F, to);
