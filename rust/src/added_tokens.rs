@@ -5,9 +5,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use tokenizers::decoders::DecoderWrapper;
+use tokenizers::models::bpe::BPE;
+use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::processors::PostProcessorWrapper;
+use tokenizers::{AddedToken, Tokenizer, TokenizerImpl};
 
 /// A token as a file describes it. Equality is that of the Python values.
 #[derive(Clone, Deserialize, PartialEq, Eq, Hash)]
@@ -175,13 +178,25 @@ fn settle_bytes(engine: &mut Tokenizer, add_prefix_space: Option<bool>) {
     }
 }
 
+/// A tokenizer whose model is known while it is read.
+type BpeTokenizer =
+    TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
+
+/// The engine reads a model of unknown kind into values first, and copies them. Most models are BPE: read as such they
+/// take a third of the time and of the memory. Any other file, and a broken one, is read in the general way.
+fn read(json: &[u8]) -> Result<Tokenizer> {
+    match serde_json::from_slice::<BpeTokenizer>(json) {
+        Ok(tokenizer) => Ok(tokenizer.into()),
+        Err(_) => Tokenizer::from_bytes(json).map_err(|e| e.to_string()),
+    }
+}
+
 /// The engine, and a line about tokens whose ids differ from their files'.
 pub fn load(json: &[u8], other_files: &[u8]) -> Result<(Tokenizer, String)> {
     let mut files = OtherFiles::default();
     if !other_files.is_empty() {
         files = serde_json::from_slice(other_files).map_err(|e| e.to_string())?;
     }
-    let read = |json: &[u8]| Tokenizer::from_bytes(json).map_err(|e| e.to_string());
     let mut listed: BTreeMap<i64, Token> = files.listed.iter().cloned().collect();
     let own = if files.only_listed { own_list(json)? } else { None };
     let mut engine = match own {

@@ -42,7 +42,6 @@ BenchReport measure(const BenchArgs& args, const std::string& model) {
   };
   {
     Progress bar(static_cast<std::uint64_t>(args.request.repetitions) + 1, "measuring");
-    report.limits = engine->measure_limits();
     report.result = engine->bench(args.request, [&bar](int done, int) {
       bar.set(static_cast<std::uint64_t>(done));
     });
@@ -52,6 +51,7 @@ BenchReport measure(const BenchArgs& args, const std::string& model) {
       args.request.kv_bits
   );
   report.peak_bytes = peak_memory_bytes();
+  report.limits = engine->measure_limits();  // Takes memory of its own.
   return report;
 }
 
