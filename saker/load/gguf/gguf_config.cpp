@@ -4,8 +4,11 @@
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_draft_head.h"
 #include "saker/load/gguf/gguf_keys.h"
 #include "saker/load/gguf/gguf_linear_attention.h"
+#include "saker/load/gguf/gguf_names.h"
+#include "saker/load/gguf/gguf_two_kinds.h"
 #include "saker/models/embedding_config.h"
 
 #include <fmt/format.h>
@@ -21,76 +24,28 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace saker::load::gguf {
 namespace {
 
-struct Renamed {
-  std::string_view gguf;
-  std::string_view ours;
-};
-
-constexpr std::array<Renamed, 16> kOfLayer = {{
-    {"attn_norm", "input_layernorm"},
-    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},
-    {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"},
-    {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"},
-    {"ffn_gate", "mlp.gate_proj"},
-    {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},
-    {"ffn_gate_inp", "mlp.gate"},
-    {"ffn_gate_exps", "mlp.switch_mlp.gate_proj"},
-    {"ffn_up_exps", "mlp.switch_mlp.up_proj"},
-    {"ffn_down_exps", "mlp.switch_mlp.down_proj"},
-    {"post_attention_norm", "post_attention_layernorm"},
-    {"post_ffw_norm", "post_feedforward_layernorm"},
-}};
-
-constexpr std::array<Renamed, 5> kOfModel = {{
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"dense_2", "dense.0"},
-    {"dense_3", "dense.1"},
-}};
-
 template <std::size_t Size>
 std::optional<std::string_view> renamed(
-    const std::array<Renamed, Size>& names, std::string_view name
+    const std::array<ModuleNames, Size>& names, std::string_view name
 ) {
-  const auto* found = std::ranges::find(names, name, &Renamed::gguf);
+  const auto* found = std::ranges::find(names, name, &ModuleNames::gguf);
   return found != names.end() ? std::optional(found->ours) : std::nullopt;
 }
 
-void add_sizes(const Header& header, const Family& family, const Keys& keys, Json& config) {
-  const auto hidden = keys.required("embedding_length");
-  const auto heads = head_count(keys);
-  const auto head_dim = keys.integer("attention.key_length").value_or(hidden / heads);
-  const auto expect_head_dim = [&](std::string_view key) {
-    const auto size = keys.integer(key).value_or(head_dim);
-    keys.expect(
-        size == head_dim, key, fmt::format("{}", size), fmt::format("a head's {}", head_dim)
-    );
-  };
-  expect_head_dim("attention.value_length");
-  if (!family.linear_attention) {
-    expect_head_dim("rope.dimension_count");
-  }
-  config["hidden_size"] = hidden;
-  config["intermediate_size"] = keys.required("feed_forward_length");
+void add_sizes(const Header& header, const Keys& keys, Json& config) {
+  config["hidden_size"] = keys.required("embedding_length");
   config["num_hidden_layers"] = layer_count(keys);
-  config["num_attention_heads"] = heads;
-  config["num_key_value_heads"] = kv_head_count(keys);
-  config["head_dim"] = head_dim;
+  config["num_attention_heads"] = head_count(keys);
   config["rms_norm_eps"] = keys.number("attention.layer_norm_rms_epsilon").value_or(1e-6);
   if (const auto context = keys.integer("context_length")) {
     config["max_position_embeddings"] = *context;
   }
-  config["rope_theta"] = keys.number("rope.freq_base").value_or(10000.0);
   for (const TensorEntry& entry : header.tensors) {
     if (entry.name == "token_embd.weight" && entry.shape.size() == 2) {
       config["vocab_size"] = entry.shape.front();
@@ -105,6 +60,27 @@ void add_sizes(const Header& header, const Family& family, const Keys& keys, Jso
   config["tie_word_embeddings"] =
       std::ranges::find(header.tensors, "output.weight", &TensorEntry::name) ==
       header.tensors.end();
+}
+
+// Sizes of layers that are all alike.
+void add_layer_sizes(const Family& family, const Keys& keys, Json& config) {
+  const auto hidden = config["hidden_size"].get<std::int64_t>();
+  const auto heads = config["num_attention_heads"].get<std::int64_t>();
+  const auto head_dim = keys.integer("attention.key_length").value_or(hidden / heads);
+  const auto expect_head_dim = [&](std::string_view key) {
+    const auto size = keys.integer(key).value_or(head_dim);
+    keys.expect(
+        size == head_dim, key, fmt::format("{}", size), fmt::format("a head's {}", head_dim)
+    );
+  };
+  expect_head_dim("attention.value_length");
+  if (!family.linear_attention) {
+    expect_head_dim("rope.dimension_count");
+  }
+  config["intermediate_size"] = keys.required("feed_forward_length");
+  config["num_key_value_heads"] = kv_head_count(keys);
+  config["head_dim"] = head_dim;
+  config["rope_theta"] = keys.number("rope.freq_base").value_or(10000.0);
 }
 
 // Llama 3's divisor for frequency i of a head, by its configuration.
@@ -294,10 +270,18 @@ void add_pooling(const Keys& keys, const Family& family, Json& config) {
   }
 }
 
-std::optional<std::string> path_of(const Family& family, std::string_view name) {
+std::optional<std::int64_t> drafting_layer(
+    const Family& family, const Keys& keys, std::string_view name
+) {
+  const auto block = numbered_name(name, "blk.");
+  return family.linear_attention && block ? draft_head_layer(keys, block->number) : std::nullopt;
+}
+
+// The head's layers have the modules of the model's, besides its own ones.
+std::optional<std::string> path_of(const Family& family, const Keys& keys, std::string_view name) {
   const auto layer = numbered_name(name, "blk.");
   if (!layer) {
-    const auto path = renamed(kOfModel, name);
+    const auto path = renamed(kModelModules, name);
     return path ? std::optional(std::string(*path)) : std::nullopt;
   }
   const auto part =
@@ -305,21 +289,66 @@ std::optional<std::string> path_of(const Family& family, std::string_view name) 
           ? std::optional<std::string_view>(
                 family.output_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm"
             )
-          : renamed(kOfLayer, layer->rest);
+          : renamed(kLayerModules, layer->rest);
+  if (const auto drafting = drafting_layer(family, keys, name)) {
+    return part ? std::optional(fmt::format("mtp.layers.{}.{}", *drafting, *part))
+                : draft_head_path(*drafting, layer->rest);
+  }
   return part ? std::optional(fmt::format("model.layers.{}.{}", layer->number, *part))
               : std::nullopt;
+}
+
+// Gate and up of all experts in one tensor: each expert's rows of the gate come before those of up.
+std::vector<TensorRole> merged_expert_roles(std::string_view name) {
+  const auto layer = numbered_name(name, "blk.");
+  if (!layer || layer->rest != "ffn_gate_up_exps.weight") {
+    return {};
+  }
+  std::vector<TensorRole> roles;
+  for (const std::string_view module : {"gate_proj", "up_proj"}) {
+    roles.push_back({
+        .name = fmt::format("model.layers.{}.mlp.switch_mlp.{}.weight", layer->number, module),
+        .part = static_cast<int>(roles.size()),
+        .parts = 2,
+    });
+  }
+  return roles;
+}
+
+// Roles of tensors that only some families have, or have otherwise; empty for others.
+std::vector<TensorRole> special_roles(
+    const Family& family, const Keys& keys, std::string_view name
+) {
+  const auto role = family.linear_attention ? linear_attention_role(keys, name)
+                    : family.two_kinds      ? two_kinds_role(name)
+                                            : std::nullopt;
+  if (role) {
+    return {*role};
+  }
+  return family.experts ? merged_expert_roles(name) : std::vector<TensorRole>();
 }
 
 }  // namespace
 
 Json model_config(const Header& header, const Family& family, std::span<const float> rope_factors) {
+  require(
+      header.string("general.type") != "adapter",
+      ErrorCode::kInvalidArgument,
+      "{}: is an adapter, expected a model; --adapter takes such a file",
+      header.what()
+  );
   const Keys keys(header);
   Json config = Json::object();
   config["model_type"] = family.model_type;
-  add_sizes(header, family, keys, config);
+  add_sizes(header, keys, config);
   add_rope_scaling(keys, config);
-  if (!rope_factors.empty()) {
-    add_rope_factors(header, rope_factors, config);
+  if (family.two_kinds) {
+    add_two_kinds(header, rope_factors, config);
+  } else {
+    add_layer_sizes(family, keys, config);
+    if (!rope_factors.empty()) {
+      add_rope_factors(header, rope_factors, config);
+    }
   }
   add_experts(keys, family, config);
   if (family.activation != Family{}.activation) {
@@ -332,6 +361,7 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   add_pooling(keys, family, config);
   if (family.linear_attention) {
     add_linear_attention(keys, config);
+    add_draft_head(header, keys, config);
   }
   return config;
 }
@@ -340,24 +370,22 @@ bool is_rope_table(std::string_view name) {
   return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd");
 }
 
-std::optional<TensorRole> role_of(
+std::vector<TensorRole> roles_of(
     const Header& header, const Family& family, std::string_view name
 ) {
   if (is_rope_table(name)) {
-    return std::nullopt;
+    return {};
   }
   const Keys keys(header);
-  if (family.linear_attention) {
-    if (is_of_draft_head(keys, name)) {
-      return std::nullopt;
-    }
-    if (auto role = linear_attention_role(keys, name)) {
-      return role;
-    }
+  if (auto roles = special_roles(family, keys, name); !roles.empty()) {
+    return roles;
   }
   const auto dot = name.rfind('.');
   const std::string_view leaf = dot == std::string_view::npos ? "" : name.substr(dot + 1);
-  const auto path = path_of(family, name.substr(0, dot));
+  const auto path = path_of(family, keys, name.substr(0, dot));
+  if (!path && drafting_layer(family, keys, name)) {
+    return {};
+  }
   require(
       path.has_value() && (leaf == "weight" || leaf == "bias"),
       ErrorCode::kUnsupported,
@@ -373,7 +401,7 @@ std::optional<TensorRole> role_of(
     role.rotated_heads = static_cast<int>(kv_head_count(keys));
   }
   role.plus_one = family.norms_plus_one && path->ends_with("norm");
-  return role;
+  return {std::move(role)};
 }
 
 }  // namespace saker::load::gguf

@@ -10,24 +10,23 @@
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_tensor_role.h"
 
-#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace saker::load::gguf {
 
 // Leaves out `quantization` and `torch_dtype`, which follow from the stored tensors. `rope_factors`
 // is the content of rope_freqs.weight, empty without one. Throws kUnsupported for features that our
-// models lack, and kCorruptData for missing keys, naming the key.
+// models lack, kCorruptData for missing keys, naming the key, and kInvalidArgument for adapters.
 Json model_config(const Header& header, const Family& family, std::span<const float> rope_factors);
 
 // True for RoPE's factors, and for values that old exporters derived from it.
 bool is_rope_table(std::string_view name);
 
-// Empty for tables of RoPE, and for tensors of a head that drafts tokens. Throws kUnsupported for
-// tensors that the family does not have.
-std::optional<TensorRole> role_of(
-    const Header& header, const Family& family, std::string_view name
-);
+// The places of a tensor: one, or several for rows that a folder has in tensors of their own. Empty
+// for tables of RoPE, and for tensors of a head that drafts tokens which our heads lack. Throws
+// kUnsupported for other tensors that the family does not have.
+std::vector<TensorRole> roles_of(const Header& header, const Family& family, std::string_view name);
 
 }  // namespace saker::load::gguf

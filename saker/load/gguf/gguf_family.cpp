@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 9> kFamilies{{
+constexpr std::array<Family, 10> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -38,6 +38,12 @@ constexpr std::array<Family, 9> kFamilies{{
      .windows = true,
      .widest_layers = 62,
      .window_pattern = 6},
+    {.name = "gemma4",
+     .model_type = "gemma4_text",
+     .activation = kGelu,
+     .output_norms = true,
+     .windows = true,
+     .two_kinds = true},
     {.name = "gemma-embedding",
      .model_type = "gemma3_text",
      .activation = kGelu,
@@ -49,7 +55,21 @@ constexpr std::array<Family, 9> kFamilies{{
      .bidirectional = true},
 }};
 
+// "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.
+std::string_view plain_type(std::string_view model_type) {
+  for (const std::string_view suffix : {"_text", "_unified"}) {
+    if (model_type.ends_with(suffix)) {
+      model_type.remove_suffix(suffix.size());
+    }
+  }
+  return model_type == "mistral" ? "llama" : model_type;
+}
+
 }  // namespace
+
+std::span<const Family> families() {
+  return kFamilies;
+}
 
 const Family& family_of(const Header& header) {
   const auto name = header.string("general.architecture");
@@ -73,6 +93,10 @@ const Family& family_of(const Header& header) {
       known
   );
   return *found;
+}
+
+bool are_relatives(std::string_view family_type, std::string_view model_type) {
+  return model_type == "generic" || plain_type(family_type) == plain_type(model_type);
 }
 
 }  // namespace saker::load::gguf

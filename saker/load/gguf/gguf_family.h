@@ -7,6 +7,7 @@
 #include "saker/load/gguf/gguf_file.h"
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace saker::load::gguf {
@@ -29,9 +30,17 @@ struct Family {
   int window_pattern = 0;
   bool bidirectional = false;     // Tokens see later ones too.
   bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
+  bool two_kinds = false;         // Sliding layers have other sizes (gguf_two_kinds.h).
 };
+
+// All that we read.
+std::span<const Family> families();
 
 // Throws kUnsupported for other families, naming those that we run.
 const Family& family_of(const Header& header);
+
+// True if files of a family with this `model_type` may belong to a model of another type:
+// "gemma3_text" and "gemma3" are one. A `generic` model may be anybody's.
+bool are_relatives(std::string_view family_type, std::string_view model_type);
 
 }  // namespace saker::load::gguf

@@ -90,6 +90,7 @@ class Header {
   // Empty if the key is absent. Views live as long as the header or a copy of it.
   std::vector<std::string_view> strings(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;
+  std::vector<bool> booleans(std::string_view key) const;
 
   // All keys that begin with `prefix`.
   std::vector<std::string> keys(std::string_view prefix) const;

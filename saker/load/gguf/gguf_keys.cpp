@@ -7,9 +7,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace saker::load::gguf {
+namespace {
+
+bool is_whole(double number) {
+  constexpr double kLargest = 9007199254740992.0;  // All integers up to it are doubles.
+  return std::abs(number) <= kLargest && std::trunc(number) == number;
+}
+
+}  // namespace
 
 Keys::Keys(const Header& header)
     : header_(header), prefix_(header.string("general.architecture").value_or("")) {}
@@ -22,13 +32,11 @@ std::optional<std::int64_t> Keys::integer(std::string_view key, bool skips_zeros
   if (!header_.is_array(full(key))) {
     return header_.integer(full(key));
   }
-  constexpr double kLargest = 9007199254740992.0;  // All integers up to it are doubles.
   std::vector<double> all = header_.numbers(full(key));
   if (skips_zeros) {
     std::erase(all, 0.0);
   }
-  const bool is_one = !all.empty() && std::abs(all.front()) <= kLargest &&
-                      std::trunc(all.front()) == all.front() &&
+  const bool is_one = !all.empty() && is_whole(all.front()) &&
                       std::ranges::all_of(all, [&](double size) { return size == all.front(); });
   expect(is_one, key, "an array of several numbers", "one integer for all layers");
   return static_cast<std::int64_t>(all.front());
@@ -40,6 +48,29 @@ std::int64_t Keys::required(std::string_view key) const {
       value.has_value(), ErrorCode::kCorruptData, "{}: '{}' is missing", header_.what(), full(key)
   );
   return *value;
+}
+
+std::vector<std::int64_t> Keys::by_layer(std::string_view key, std::int64_t layers) const {
+  if (!header_.is_array(full(key))) {
+    const auto one = integer(key);
+    return one ? std::vector(static_cast<std::size_t>(layers), *one) : std::vector<std::int64_t>();
+  }
+  const std::vector<double> all = header_.numbers(full(key));
+  require(
+      std::cmp_equal(all.size(), layers) && std::ranges::all_of(all, is_whole),
+      ErrorCode::kCorruptData,
+      "{}: '{}' has {} numbers, expected {} integers, one for each layer",
+      header_.what(),
+      full(key),
+      all.size(),
+      layers
+  );
+  std::vector<std::int64_t> result;
+  result.reserve(all.size());
+  for (const double number : all) {
+    result.push_back(static_cast<std::int64_t>(number));
+  }
+  return result;
 }
 
 std::int64_t Keys::required_size(std::string_view key) const {

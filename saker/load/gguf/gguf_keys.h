@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::load::gguf {
 
@@ -25,6 +26,8 @@ class Keys {
   // with zeros between them.
   std::optional<std::int64_t> integer(std::string_view key, bool skips_zeros = false) const;
   std::int64_t required(std::string_view key) const;
+  // One for each of `layers`: a list of as many, or one for all. Empty without the key.
+  std::vector<std::int64_t> by_layer(std::string_view key, std::int64_t layers) const;
   // One from 1 to 65536.
   std::int64_t required_size(std::string_view key) const;
   std::int64_t checked_size(std::string_view key, std::int64_t size) const;

@@ -195,6 +195,13 @@ class Finder {
 
 }  // namespace
 
+bool is_known_ending(std::string_view text) {
+  return std::ranges::find(kEndings, text) != kEndings.end() ||
+         std::ranges::any_of(kRoles, [&](const Role& role) {
+           return role.ends && std::ranges::find(role.texts, text) != role.texts.end();
+         });
+}
+
 KnownTokens find_known_tokens(const Vocabulary& vocabulary) {
   return Finder(vocabulary).find();
 }

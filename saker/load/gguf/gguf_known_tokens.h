@@ -8,6 +8,7 @@
 #include "saker/load/gguf/gguf_vocabulary.h"
 
 #include <cstddef>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct KnownTokens {
   std::vector<std::size_t> endings;  // Each once, the file's own first.
   std::vector<std::pair<std::size_t, TokenKind>> kinds;
 };
+
+// True for texts that end an answer in every vocabulary, unless another text speaks against it.
+bool is_known_ending(std::string_view text);
 
 KnownTokens find_known_tokens(const Vocabulary& vocabulary);
 

@@ -13,15 +13,8 @@
 namespace saker::load::gguf {
 namespace {
 
-struct HeadSizes {
-  std::int64_t key_heads;
-  std::int64_t value_heads;
-  std::int64_t key_dim;
-  std::int64_t value_dim;
-};
-
-HeadSizes sizes_of(const Keys& keys) {
-  HeadSizes sizes = {
+DeltaSizes sizes_of(const Keys& keys) {
+  DeltaSizes sizes = {
       .key_heads = keys.required_size("ssm.group_count"),
       .value_heads = keys.required_size("ssm.time_step_rank"),
       .key_dim = keys.required_size("ssm.state_size"),
@@ -72,7 +65,7 @@ constexpr std::array<LayerTensor, 10> kTensors = {{
     {"ssm_out.weight", "out_proj.weight", HeadOrder::kColumns},
 }};
 
-ValueHeads heads_of(const HeadSizes& sizes, std::int64_t first, std::int64_t size) {
+ValueHeads heads_of(const DeltaSizes& sizes, std::int64_t first, std::int64_t size) {
   if (sizes.key_heads == sizes.value_heads) {
     return {};  // One each: both orders are the same.
   }
@@ -82,6 +75,30 @@ ValueHeads heads_of(const HeadSizes& sizes, std::int64_t first, std::int64_t siz
       .first = first,
       .size = size,
   };
+}
+
+// Without its name.
+TensorRole delta_role(const LayerTensor& part, const DeltaSizes& sizes) {
+  TensorRole role;
+  role.is_decay = part.ours == "A_log";
+  role.ends_in_one = part.ours == "conv1d.weight";
+  switch (part.order) {
+    case HeadOrder::kNumbers:
+      role.rows = heads_of(sizes, 0, 1);
+      break;
+    case HeadOrder::kRows:
+      role.rows = heads_of(sizes, 0, sizes.value_dim);
+      break;
+    case HeadOrder::kMixed:
+      role.rows = heads_of(sizes, 2 * sizes.key_heads * sizes.key_dim, sizes.value_dim);
+      break;
+    case HeadOrder::kColumns:
+      role.columns = heads_of(sizes, 0, sizes.value_dim);
+      break;
+    default:
+      break;
+  }
+  return role;
 }
 
 }  // namespace
@@ -108,7 +125,7 @@ void ValueHeads::move_columns(std::span<std::byte> row, std::vector<std::byte>& 
 }
 
 void add_linear_attention(const Keys& keys, Json& config) {
-  const HeadSizes sizes = sizes_of(keys);
+  const DeltaSizes sizes = sizes_of(keys);
   config["linear_num_key_heads"] = sizes.key_heads;
   config["linear_num_value_heads"] = sizes.value_heads;
   config["linear_key_head_dim"] = sizes.key_dim;
@@ -128,38 +145,21 @@ void add_linear_attention(const Keys& keys, Json& config) {
 
 std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_view name) {
   const auto layer = numbered_name(name, "blk.");
-  const auto* part =
-      layer ? std::ranges::find(kTensors, layer->rest, &LayerTensor::gguf) : kTensors.end();
+  const auto* part = layer && layer->number < layer_count(keys)
+                         ? std::ranges::find(kTensors, layer->rest, &LayerTensor::gguf)
+                         : kTensors.end();
   if (part == kTensors.end()) {
     return std::nullopt;
   }
-  const HeadSizes sizes = sizes_of(keys);
-  TensorRole role{.name = fmt::format("model.layers.{}.linear_attn.{}", layer->number, part->ours)};
-  role.is_decay = part->ours == "A_log";
-  role.ends_in_one = part->ours == "conv1d.weight";
-  switch (part->order) {
-    case HeadOrder::kNumbers:
-      role.rows = heads_of(sizes, 0, 1);
-      break;
-    case HeadOrder::kRows:
-      role.rows = heads_of(sizes, 0, sizes.value_dim);
-      break;
-    case HeadOrder::kMixed:
-      role.rows = heads_of(sizes, 2 * sizes.key_heads * sizes.key_dim, sizes.value_dim);
-      break;
-    case HeadOrder::kColumns:
-      role.columns = heads_of(sizes, 0, sizes.value_dim);
-      break;
-    default:
-      break;
-  }
+  TensorRole role = delta_role(*part, sizes_of(keys));
+  role.name = fmt::format("model.layers.{}.linear_attn.{}", layer->number, part->ours);
   return role;
 }
 
-bool is_of_draft_head(const Keys& keys, std::string_view name) {
-  const auto layer = numbered_name(name, "blk.");
-  return layer && layer->number >= layer_count(keys) &&
-         layer->number < keys.required("block_count");
+std::optional<DeltaTensor> find_delta_tensor(const DeltaSizes& sizes, std::string_view ours) {
+  const auto* part = std::ranges::find(kTensors, ours, &LayerTensor::ours);
+  return part != kTensors.end() ? std::optional(DeltaTensor{part->gguf, delta_role(*part, sizes)})
+                                : std::nullopt;
 }
 
 }  // namespace saker::load::gguf

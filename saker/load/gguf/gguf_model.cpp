@@ -59,24 +59,29 @@ class Model {
         family_(family_of(header_)),
         dtype_(model_dtype()) {}
 
-  ImportedModel texts() const {
+  // Blocks are for layers, which need no texts.
+  ImportedModel texts(CodeForm form = CodeForm::kAffine) const {
     ImportedModel model;
     model.config = model_config(header_, family_, rope_factors());
-    add_token_ids(header_, model.config);
-    TokenizerFiles tokenizer = tokenizer_files(header_);
-    model.files = std::move(tokenizer.texts);
-    model.notes = std::move(tokenizer.notes);
+    const std::optional<Vocabulary> vocabulary = read_vocabulary(header_);
+    if (vocabulary) {
+      add_token_ids(*vocabulary, model.config);
+    }
+    if (vocabulary && form == CodeForm::kAffine) {
+      model.files = tokenizer_files(header_, *vocabulary);
+    }
+    model.notes = vocabulary_notes(header_, vocabulary);
     return model;
   }
 
   ImportedModel build() {
-    ImportedModel model = texts();
+    ImportedModel model = texts(form_);
     for (const TensorEntry& entry : header_.tensors) {
-      if (const auto role = role_of(header_, family_, entry.name)) {
-        model.tensors.push_back(derived(entry, *role));
-      } else {
-        drafting_ += is_rope_table(entry.name) ? 0 : 1;
+      const std::vector<TensorRole> roles = roles_of(header_, family_, entry.name);
+      for (const TensorRole& role : roles) {
+        model.tensors.push_back(derived(entry, role));
       }
+      drafting_ += roles.empty() && !is_rope_table(entry.name) ? 1 : 0;
     }
     std::ranges::sort(model.tensors, {}, [](const LazyTensor& tensor) -> const std::string& {
       return tensor.outputs.front().name;
@@ -179,11 +184,13 @@ class Model {
     return static_cast<std::size_t>(entry.element_count);
   }
 
+  // `count`: the folder's rows.
   FileRows rows(const TensorEntry& entry, const TensorRole& role, std::int64_t count) const {
+    const auto file_count = static_cast<std::size_t>(count * role.parts);
     return {
         .type = entry.type,
-        .count = count_of(entry) / static_cast<std::size_t>(count),
-        .bytes = (entry.end - entry.begin) / static_cast<std::size_t>(count),
+        .count = count_of(entry) / file_count,
+        .bytes = (entry.end - entry.begin) / file_count,
         .data = data(entry),
         .mapped = part(entry).mapped,
         .order = row_order(entry, role),
@@ -197,8 +204,8 @@ class Model {
     const std::string path = role.name.substr(0, role.name.rfind('.'));
     formats_.emplace(path, layout.format);
     has_wide_scales_ = has_wide_scales_ || layout.scales == DType::kFloat32;
-    auto codes = entry.shape;
-    auto groups = entry.shape;
+    auto codes = shape_of(entry, role);
+    auto groups = codes;
     codes.back() = codes.back() * layout.format.bits / 32;
     groups.back() /= layout.format.group_size;
     LazyTensor tensor;
@@ -239,8 +246,8 @@ class Model {
   ) {
     const std::string path = role.name.substr(0, role.name.rfind('.'));
     formats_.emplace(path, format);
-    auto codes = entry.shape;
-    auto scales = entry.shape;
+    auto codes = shape_of(entry, role);
+    auto scales = codes;
     codes.back() /= 8;
     scales.back() /= format.group_size;
     LazyTensor tensor;
@@ -272,7 +279,7 @@ class Model {
       const TensorEntry& entry, const TensorRole& role, kernels::BlockKind kind
   ) {
     block_formats_.emplace(role.name.substr(0, role.name.rfind('.')), kernels::weight_format(kind));
-    auto shape = entry.shape;
+    auto shape = shape_of(entry, role);
     shape.back() = kernels::stored_elements(kernels::weight_format(kind), shape.back());
     LazyTensor tensor;
     tensor.rows = rows_of(entry, role);
@@ -305,7 +312,7 @@ class Model {
     tensor.rows = rows_of(entry, role);
     const FileRows from = rows(entry, role, tensor.rows);
     const DType dtype = role.is_decay ? DType::kFloat32 : plain_target(entry, offset);
-    auto shape = entry.shape;
+    auto shape = shape_of(entry, role);
     if (role.ends_in_one) {
       shape.push_back(1);
     }
@@ -369,9 +376,12 @@ class Model {
 
   void add_notes(ImportedModel& model) const {
     if (drafting_ > 0) {
-      model.notes.push_back(
-          fmt::format("{} tensors of a head that drafts tokens are not read", drafting_)
-      );
+      model.notes.push_back(fmt::format(
+          "{} {} of a head that drafts tokens {} not read",
+          drafting_,
+          drafting_ == 1 ? "tensor" : "tensors",
+          drafting_ == 1 ? "is" : "are"
+      ));
     }
     for (const auto& [type, count] : dequantized_) {
       model.notes.push_back(fmt::format(
@@ -394,7 +404,7 @@ class Model {
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
   std::map<std::string, kernels::WeightFormat> block_formats_;
   std::map<std::string_view, std::size_t> dequantized_;  // Tensors by type.
-  std::size_t drafting_ = 0;                             // Tensors of a head that is not read.
+  std::size_t drafting_ = 0;                             // Tensors of a head that have no place.
   bool has_wide_scales_ = false;
 };
 

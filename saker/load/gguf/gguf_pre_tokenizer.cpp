@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace saker::load::gguf {
@@ -29,10 +30,10 @@ constexpr std::array kGpt2 = {
 };
 
 constexpr std::array kStarcoderNames = {
+    "smollm"sv,
     "starcoder"sv,
     "refact"sv,
     "command-r"sv,
-    "smollm"sv,
     "codeshell"sv,
     "exaone"sv,
     "minerva-7b"sv,
@@ -122,6 +123,10 @@ bool is_named(const PreTokenizer& row, std::string_view name) {
 }
 
 }  // namespace
+
+std::span<const PreTokenizer> pre_tokenizers() {
+  return kTable;
+}
 
 std::optional<PreTokenizer> find_pre_tokenizer(std::string_view name) {
   for (const PreTokenizer& row : kTable) {

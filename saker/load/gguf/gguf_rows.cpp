@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/load/files/safetensors.h"
 
 #include <cmath>
 #include <vector>
@@ -16,11 +17,19 @@ void FileRows::move_columns(std::byte* row, std::size_t size) const {
   }
 }
 
+std::vector<std::int64_t> shape_of(const TensorEntry& entry, const TensorRole& role) {
+  auto shape = entry.shape;
+  if (role.parts > 1) {
+    shape[1] /= role.parts;
+  }
+  return shape;
+}
+
 std::int64_t rows_of(const TensorEntry& entry, const TensorRole& role) {
   const bool is_row = entry.shape.size() == 1 && !role.moves_rows();
   return is_row                    ? 1
          : entry.shape.size() == 1 ? entry.shape.front()
-                                   : entry.element_count / entry.shape.back();
+                                   : entry.element_count / entry.shape.back() / role.parts;
 }
 
 std::function<std::int64_t(std::int64_t)> row_order(
@@ -31,6 +40,13 @@ std::function<std::int64_t(std::int64_t)> row_order(
     const std::int64_t inner = rows_of(entry, role) / entry.shape.front();
     return [heads = role.rows, inner](std::int64_t row) {
       return heads.file_row(row / inner) * inner + row % inner;
+    };
+  }
+  if (role.parts > 1) {
+    const std::int64_t all = entry.shape[1];
+    const std::int64_t own = all / role.parts;
+    return [all, own, first = role.part * own](std::int64_t row) {
+      return row / own * all + first + row % own;
     };
   }
   if (role.rotated_heads == 0) {
@@ -45,6 +61,15 @@ std::function<std::int64_t(std::int64_t)> row_order(
 }
 
 void check_heads(const TensorEntry& entry, const TensorRole& role, std::string_view what) {
+  require(
+      role.parts == 1 || (entry.shape.size() == 3 && entry.shape[1] % role.parts == 0),
+      ErrorCode::kCorruptData,
+      "{}: tensor {} is {}, expected three dimensions and rows in {} equal parts",
+      what,
+      quote(entry.name),
+      shape_text(entry.shape),
+      role.parts
+  );
   require(
       role.rotated_heads == 0 || entry.shape.front() % (std::int64_t{2} * role.rotated_heads) == 0,
       ErrorCode::kCorruptData,

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace saker::load::gguf {
 
@@ -32,7 +33,10 @@ struct FileRows {
   void move_columns(std::byte* row, std::size_t size) const;
 };
 
-// Number of rows in the file's layout; a vector whose heads move has one row per number.
+// The folder's shape, besides a last dimension of 1. REQUIRES: check_heads().
+std::vector<std::int64_t> shape_of(const TensorEntry& entry, const TensorRole& role);
+
+// Number of the folder's rows; a vector whose heads move has one row per number.
 std::int64_t rows_of(const TensorEntry& entry, const TensorRole& role);
 
 // The file's row for each of the folder's. REQUIRES: check_heads().
@@ -40,8 +44,8 @@ std::function<std::int64_t(std::int64_t)> row_order(
     const TensorEntry& entry, const TensorRole& role
 );
 
-// Heads that move are all there, and rows of single numbers are no blocks. Throws kCorruptData with
-// `what`, the file.
+// Heads that move are all there, parts are equal, and rows of single numbers are no blocks. Throws
+// kCorruptData with `what`, the file.
 void check_heads(const TensorEntry& entry, const TensorRole& role, std::string_view what);
 
 // True if groups of so many columns can move with their heads.

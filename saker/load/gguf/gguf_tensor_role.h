@@ -39,8 +39,11 @@ struct TensorRole {
   bool ends_in_one = false;  // The folder has a last dimension of 1 more.
   ValueHeads rows = {};
   ValueHeads columns = {};
+  // Each item of the file's tensor has the rows of several of the folder's, one behind the other.
+  int part = 0;
+  int parts = 1;
 
-  bool moves_rows() const { return rotated_heads != 0 || rows.moves(); }
+  bool moves_rows() const { return rotated_heads != 0 || rows.moves() || parts > 1; }
 };
 
 }  // namespace saker::load::gguf

@@ -95,41 +95,38 @@ Json post_processor(
   };
 }
 
-// One of the two kinds of vocabulary and its parts of tokenizer.json.
+// One of the kinds of vocabulary and its parts of tokenizer.json.
 struct Parts {
   Json normalizer;
   Json pre_tokenizer;
   Json decoder;
   Json model;
-  bool add_bos = false;  // The default if the file doesn't say.
+  bool add_bos = false;     // The default if the file doesn't say.
+  bool always_bos = false;  // Whatever the file says; some of Gemma 4's are wrong.
 };
 
-std::vector<Merge> listed_merges(
-    const Header& header, const Vocabulary& vocabulary, std::vector<std::string>& notes
-) {
+struct ListedMerges {
   std::vector<Merge> merges;
-  std::size_t unknown = 0;
+  std::size_t unknown = 0;  // Left out: the vocabulary lacks their tokens.
+};
+
+ListedMerges listed_merges(const Header& header, const Vocabulary& vocabulary) {
+  ListedMerges listed;
+  std::string whole;
   for (const std::string_view text : header.strings("tokenizer.ggml.merges")) {
     const std::size_t space = text.find(' ', 1);
     const Merge merge{text.substr(0, space), space < text.size() ? text.substr(space + 1) : ""};
-    const std::string whole = fmt::format("{}{}", merge.left, merge.right);
+    whole.assign(merge.left).append(merge.right);
     if (vocabulary.has(merge.left) && vocabulary.has(merge.right) && vocabulary.has(whole)) {
-      merges.push_back(merge);
+      listed.merges.push_back(merge);
     } else {
-      ++unknown;
+      listed.unknown += 1;
     }
   }
-  if (unknown > 0) {
-    notes.push_back(
-        fmt::format("{} merges of tokens that the vocabulary lacks are left out", unknown)
-    );
-  }
-  return merges;
+  return listed;
 }
 
-Parts byte_level(
-    const Header& header, const Vocabulary& vocabulary, std::vector<std::string>& notes
-) {
+Parts byte_level(const Header& header, const Vocabulary& vocabulary) {
   const std::string_view name = header.string("tokenizer.ggml.pre").value_or("default");
   const auto pre = find_pre_tokenizer(name);
   require(
@@ -158,7 +155,7 @@ Parts byte_level(
   Parts parts;
   parts.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", steps}};
   parts.decoder = bytes;
-  parts.model = bpe_model(vocabulary, listed_merges(header, vocabulary, notes));
+  parts.model = bpe_model(vocabulary, listed_merges(header, vocabulary).merges);
   parts.model["ignore_merges"] = pre->ignore_merges;
   parts.add_bos = pre->add_bos;
   return parts;
@@ -222,33 +219,63 @@ std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabul
   return merges;
 }
 
-Parts sentence_piece(const Header& header, const Vocabulary& vocabulary) {
-  const bool prefix = header.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
-  const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}};
-  Json normalizers = Json::array();
-  Json decoders = Json::array({
+// A BPE of characters, with tokens for the bytes of others.
+Json character_model(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
+  Json model = bpe_model(vocabulary, merges);
+  model["byte_fallback"] = true;
+  model["fuse_unk"] = true;
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.kind(id) == TokenKind::kUnknown) {
+      model["unk_token"] = std::string(vocabulary.token(id));
+      break;
+    }
+  }
+  return model;
+}
+
+Json character_decoders() {
+  return Json::array({
       {{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}},
       {{"type", "ByteFallback"}},
       {{"type", "Fuse"}},
   });
+}
+
+Json replace_spaces() {
+  return {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}};
+}
+
+Parts sentence_piece(const Header& header, const Vocabulary& vocabulary) {
+  const bool prefix = header.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
+  Json normalizers = Json::array();
+  Json decoders = character_decoders();
   if (prefix) {
     normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
     decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   }
-  normalizers.push_back(replace);
+  normalizers.push_back(replace_spaces());
   Parts parts;
   parts.normalizer = {{"type", "Sequence"}, {"normalizers", normalizers}};
   parts.decoder = {{"type", "Sequence"}, {"decoders", decoders}};
-  parts.model = bpe_model(vocabulary, scored_merges(header, vocabulary));
-  parts.model["byte_fallback"] = true;
-  parts.model["fuse_unk"] = true;
-  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
-    if (vocabulary.kind(id) == TokenKind::kUnknown) {
-      parts.model["unk_token"] = std::string(vocabulary.token(id));
-      break;
-    }
-  }
+  parts.model = character_model(vocabulary, scored_merges(header, vocabulary));
   parts.add_bos = true;
+  return parts;
+}
+
+// Gemma 4's: pieces as SentencePiece's, but the file lists their merges. Runs of newlines are
+// words, and so is the text between them.
+Parts character_pieces(const Header& header, const Vocabulary& vocabulary) {
+  Parts parts;
+  parts.normalizer = replace_spaces();
+  parts.pre_tokenizer = {
+      {"type", "Split"},
+      {"pattern", {{"Regex", "\n+"}}},
+      {"behavior", "Isolated"},
+      {"invert", false},
+  };
+  parts.decoder = {{"type", "Sequence"}, {"decoders", character_decoders()}};
+  parts.model = character_model(vocabulary, listed_merges(header, vocabulary).merges);
+  parts.always_bos = true;
   return parts;
 }
 
@@ -315,39 +342,58 @@ Json tokenizer_config(
   return config;
 }
 
-bool has_vocabulary(const Header& header) {
-  const auto kind = header.string("tokenizer.ggml.model");
-  return kind && *kind != "none" && *kind != "no_vocab";
-}
-
 }  // namespace
 
-TokenizerFiles tokenizer_files(const Header& header) {
-  TokenizerFiles files;
-  if (!has_vocabulary(header)) {
-    files.notes.emplace_back("the file has no vocabulary, so the model has no tokenizer");
-    return files;
+std::optional<Vocabulary> read_vocabulary(const Header& header) {
+  const auto kind = header.string("tokenizer.ggml.model");
+  if (!kind || *kind == "none" || *kind == "no_vocab") {
+    return std::nullopt;
   }
-  const std::string_view kind = *header.string("tokenizer.ggml.model");
   require(
-      kind == "gpt2" || kind == "llama",
+      *kind == "gpt2" || *kind == "llama" || *kind == "gemma4",
       ErrorCode::kUnsupported,
-      "{}: 'tokenizer.ggml.model' is {}, expected gpt2 or llama",
+      "{}: 'tokenizer.ggml.model' is {}, expected gpt2, llama or gemma4",
       header.what(),
-      quote(kind)
+      quote(*kind)
   );
-  const Vocabulary vocabulary(header);
-  if (vocabulary.repeated() > 0) {
-    files.notes.push_back(
-        fmt::format("{} tokens repeat an earlier one and are left out", vocabulary.repeated())
+  return std::optional<Vocabulary>(std::in_place, header);
+}
+
+std::vector<std::string> vocabulary_notes(
+    const Header& header, const std::optional<Vocabulary>& vocabulary
+) {
+  std::vector<std::string> notes;
+  if (!vocabulary) {
+    notes.emplace_back("the file has no vocabulary, so the model has no tokenizer");
+    return notes;
+  }
+  if (vocabulary->repeated() > 0) {
+    notes.push_back(
+        fmt::format("{} tokens repeat an earlier one and are left out", vocabulary->repeated())
     );
   }
-  Parts parts = kind == "gpt2" ? byte_level(header, vocabulary, files.notes)
-                               : sentence_piece(header, vocabulary);
+  const bool has_merges = header.string("tokenizer.ggml.model") != "llama";
+  const std::size_t unknown = has_merges ? listed_merges(header, *vocabulary).unknown : 0;
+  if (unknown > 0) {
+    notes.push_back(
+        fmt::format("{} merges of tokens that the vocabulary lacks are left out", unknown)
+    );
+  }
+  return notes;
+}
+
+std::map<std::string, std::string> tokenizer_files(
+    const Header& header, const Vocabulary& vocabulary
+) {
+  const std::string_view kind = *header.string("tokenizer.ggml.model");
+  Parts parts = kind == "gpt2"    ? byte_level(header, vocabulary)
+                : kind == "llama" ? sentence_piece(header, vocabulary)
+                                  : character_pieces(header, vocabulary);
   const auto bos = vocabulary.named("bos_token_id");
   const auto eos = vocabulary.named("eos_token_id");
   const bool add_bos =
-      bos && header.boolean("tokenizer.ggml.add_bos_token").value_or(parts.add_bos);
+      bos &&
+      (parts.always_bos || header.boolean("tokenizer.ggml.add_bos_token").value_or(parts.add_bos));
   const bool add_eos = eos && header.boolean("tokenizer.ggml.add_eos_token").value_or(false);
   Json tokenizer = {
       {"version", "1.0"},
@@ -361,17 +407,13 @@ TokenizerFiles tokenizer_files(const Header& header) {
       {"decoder", std::move(parts.decoder)},
   };
   tokenizer["model"] = std::move(parts.model);
-  files.texts["tokenizer.json"] = tokenizer.dump();
-  files.texts["tokenizer_config.json"] =
-      tokenizer_config(header, vocabulary, add_bos, add_eos).dump(2);
-  return files;
+  return {
+      {"tokenizer.json", tokenizer.dump()},
+      {"tokenizer_config.json", tokenizer_config(header, vocabulary, add_bos, add_eos).dump(2)},
+  };
 }
 
-void add_token_ids(const Header& header, Json& config) {
-  if (!has_vocabulary(header)) {
-    return;
-  }
-  const Vocabulary vocabulary(header);
+void add_token_ids(const Vocabulary& vocabulary, Json& config) {
   if (const auto bos = vocabulary.named("bos_token_id")) {
     config["bos_token_id"] = *bos;
   }

@@ -205,6 +205,22 @@ std::vector<double> Header::numbers(std::string_view key) const {
   return result;
 }
 
+std::vector<bool> Header::booleans(std::string_view key) const {
+  std::vector<bool> result;
+  const Value* value = find(key, true);
+  if (value == nullptr) {
+    return result;
+  }
+  if (value->type != ValueType::kBool) {
+    fail(key, "an array of bool");
+  }
+  result.reserve(value->count);
+  for (std::uint64_t i = 0; i < value->count; ++i) {
+    result.push_back(number_of(*value, i) != 0);
+  }
+  return result;
+}
+
 std::vector<std::string> Header::keys(std::string_view prefix) const {
   std::vector<std::string> result;
   for (auto at = metadata_.lower_bound(prefix); at != metadata_.end(); ++at) {

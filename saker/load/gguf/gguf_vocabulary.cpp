@@ -52,16 +52,15 @@ Vocabulary::Vocabulary(const Header& header)
   );
   read_kinds();
   ids_.reserve(tokens_.size());
+  is_first_.reserve(tokens_.size());
   for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    require(
-        !find_invalid_utf8(tokens_[id]),
-        ErrorCode::kCorruptData,
-        "{}: token {} is {}, expected UTF-8",
-        header_.what(),
-        id,
-        quote(tokens_[id])
-    );
-    ids_.emplace(tokens_[id], static_cast<std::int64_t>(id));
+    if (find_invalid_utf8(tokens_[id])) {
+      throw Error(
+          ErrorCode::kCorruptData,
+          fmt::format("{}: token {} is {}, expected UTF-8", header_.what(), id, quote(tokens_[id]))
+      );
+    }
+    is_first_.push_back(ids_.emplace(tokens_[id], static_cast<std::int64_t>(id)).second);
   }
   KnownTokens known = find_known_tokens(*this);
   for (const auto& [id, kind] : known.kinds) {

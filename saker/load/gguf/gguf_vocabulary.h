@@ -43,9 +43,7 @@ class Vocabulary {
   std::int64_t id(std::string_view token) const { return ids_.find(token)->second; }
 
   // True if no earlier token has the same text; text is never encoded to other tokens.
-  bool is_first(std::size_t id) const {
-    return this->id(tokens_[id]) == static_cast<std::int64_t>(id);
-  }
+  bool is_first(std::size_t id) const { return is_first_[id]; }
 
   std::size_t repeated() const { return tokens_.size() - ids_.size(); }
 
@@ -67,6 +65,7 @@ class Vocabulary {
   std::vector<std::string_view> tokens_;
   std::vector<TokenKind> kinds_;
   std::unordered_map<std::string_view, std::int64_t> ids_;
+  std::vector<bool> is_first_;
   std::vector<std::size_t> endings_;
 };
 

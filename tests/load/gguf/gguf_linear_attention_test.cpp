@@ -258,19 +258,105 @@ TEST(GgufLinearAttentionTest, ColumnsMoveAsGroups) {
   EXPECT_EQ(values, expected_output(TensorType::kQ4K, blocks));
 }
 
-TEST(GgufLinearAttentionTest, AHeadThatDraftsIsLeftOut) {
-  const TemporaryDir dir;
+// The tensors of a golden head that drafts tokens, "mtp.fc.weight" and so on.
+TensorMap golden_head() {
+  TensorMap tensors = read_safetensors(golden_dir("mtp/qwen3_5") / "model.safetensors");
+  std::erase_if(tensors, [](const auto& entry) { return !entry.first.starts_with("mtp."); });
+  return tensors;
+}
+
+std::string head_name(const std::string& name) {
+  static const std::map<std::string_view, std::string_view> kNames = {
+      {"mtp.fc.weight", "eh_proj.weight"},
+      {"mtp.norm.weight", "shared_head_norm.weight"},
+      {"mtp.pre_fc_norm_embedding.weight", "enorm.weight"},
+      {"mtp.pre_fc_norm_hidden.weight", "hnorm.weight"},
+  };
+  const auto own = kNames.find(name);
+  if (own != kNames.end()) {
+    return "blk.3.nextn." + std::string(own->second);
+  }
+  constexpr std::string_view kLayer = "mtp.layers.0.";
+  return gguf_name("model.layers.3." + name.substr(kLayer.size()));
+}
+
+Numbers keys_with_head(std::uint32_t layers = 1) {
   Numbers keys = golden_keys();
-  keys["block_count"] = 4;
-  keys["nextn_predict_layers"] = 1;
-  GgufBuilder builder = golden_file(keys);
-  builder.tensor("blk.3.nextn.eh_proj.weight", {64, 32}, kF32, f32(64UL * 32));
-  builder.tensor("blk.3.attn_norm.weight", {32}, kF32, f32(32));
-  const auto model = open_gguf(dir.write("model.gguf", builder.file()));
+  keys["block_count"] = 3 + layers;
+  keys["nextn_predict_layers"] = layers;
+  return keys;
+}
+
+// The golden model and the head, but for a tensor.
+GgufBuilder file_with_head(std::string_view without = "") {
+  GgufBuilder builder = golden_file(keys_with_head());
+  for (const auto& [name, tensor] : golden_head()) {
+    if (name != without) {
+      builder.tensor(
+          head_name(name),
+          {tensor.shape.rbegin(), tensor.shape.rend()},
+          kF32,
+          bytes_as(to_floats(tensor), DType::kFloat32)
+      );
+    }
+  }
+  return builder;
+}
+
+TEST(GgufLinearAttentionTest, AHeadThatDraftsIsTheFolders) {
+  const TemporaryDir dir;
+  const auto path = dir.write("model.gguf", file_with_head().file());
+  const auto model = open_gguf(path);
   EXPECT_EQ(model.config["num_hidden_layers"], 3);
+  EXPECT_EQ(model.config["mtp_num_hidden_layers"], 1);
+  const auto tensors = importers::make_tensors(model);
+  const auto head = golden_head();
+  EXPECT_EQ(tensors.size(), golden().size() + head.size());
+  for (const auto& [name, tensor] : head) {
+    ASSERT_TRUE(tensors.contains(name)) << name;
+    EXPECT_EQ(tensors.at(name).shape, tensor.shape) << name;
+    EXPECT_EQ(to_floats(tensors.at(name)), to_floats(tensor)) << name;
+  }
+  const auto loaded = load_checkpoint(path, {}, true);
+  EXPECT_NE(loaded.mtp, nullptr);
+  EXPECT_EQ(loaded.warnings, model.notes);
+}
+
+TEST(GgufLinearAttentionTest, AHeadThatLacksAPartStopsNothing) {
+  const TemporaryDir dir;
+  for (const auto& [name, tensor] : golden_head()) {
+    const auto path = dir.write("model.gguf", file_with_head(name).file());
+    const auto loaded = load_checkpoint(path, {}, true);
+    EXPECT_NE(loaded.model, nullptr) << name;
+    EXPECT_EQ(loaded.mtp, nullptr) << name;
+    EXPECT_EQ(open_gguf(path).config.contains("mtp_num_hidden_layers"), name != "mtp.fc.weight");
+  }
+}
+
+TEST(GgufLinearAttentionTest, AHeadsOtherTensorsAreLeftOut) {
+  const TemporaryDir dir;
+  GgufBuilder builder = file_with_head();
+  builder.tensor("blk.3.nextn.embed_tokens.weight", {32, 96}, kF32, f32(32UL * 96));
+  builder.tensor("blk.3.ssm_a", {4}, kF32, f32(4));
+  const auto model = open_gguf(dir.write("model.gguf", builder.file()));
   ASSERT_FALSE(model.notes.empty());
   EXPECT_EQ(model.notes.back(), "2 tensors of a head that drafts tokens are not read");
-  EXPECT_EQ(importers::make_tensors(model).size(), golden().size());
+  EXPECT_EQ(importers::make_tensors(model).size(), golden().size() + golden_head().size());
+}
+
+TEST(GgufLinearAttentionTest, AHeadMayHaveSeveralLayers) {
+  const TemporaryDir dir;
+  GgufBuilder builder = golden_file(keys_with_head(2));
+  builder.tensor("blk.3.nextn.eh_proj.weight", {64, 32}, kF32, f32(64UL * 32));
+  builder.tensor("blk.4.attn_norm.weight", {32}, kF32, f32(32));
+  const auto model = open_gguf(dir.write("model.gguf", builder.file()));
+  EXPECT_EQ(model.config["mtp_num_hidden_layers"], 2);
+  EXPECT_TRUE(importers::make_tensors(model).contains("mtp.layers.1.input_layernorm.weight"));
+  builder.tensor("blk.5.attn_q_norm.weight", {8}, kF32, f32(8));
+  const auto path = dir.write("beyond.gguf", builder.file());
+  EXPECT_TRUE(
+      importers::make_tensors(open_gguf(path)).contains("model.layers.5.self_attn.q_norm.weight")
+  );
 }
 
 TEST(GgufLinearAttentionTest, HeadCountsMayBeListedByLayer) {

@@ -5,6 +5,7 @@
 #include "saker/base/tensor.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/lazy_tensor.h"
 
 #include "tests/load/gguf/small_llama.h"
@@ -53,6 +54,15 @@ TEST(GgufModelTest, ConfigurationSaysWhatTheMetadataSays) {
   EXPECT_EQ(config["torch_dtype"], "float32");
   EXPECT_FALSE(config.contains("quantization"));
   EXPECT_FALSE(config.contains("rope_scaling"));
+}
+
+TEST(GgufModelTest, AdaptersAreNoModels) {
+  const TemporaryDir dir;
+  GgufBuilder file;
+  file.string("general.architecture", "llama").string("general.type", "adapter");
+  expect_error(ErrorCode::kInvalidArgument, {"is an adapter", "--adapter"}, [&] {
+    open(dir, file.file());
+  });
 }
 
 // Row 2j + half of a head in the file is row half * 8 + j here.
@@ -290,6 +300,87 @@ TEST(GgufModelTest, KeysThatAreLeftOutOrListedByLayer) {
   )
                         .config;
   EXPECT_EQ(yarn["rope_scaling"]["original_max_position_embeddings"], 512);
+}
+
+// Each expert's rows: those of the gate, then those of up.
+TEST(GgufModelTest, MergedExpertsComeApart) {
+  constexpr std::uint64_t kExperts = 3;
+  constexpr std::uint64_t kWidth = 8;
+  const TemporaryDir dir;
+  const auto file = [&](std::uint64_t rows, std::uint32_t type, const std::string& bytes) {
+    GgufBuilder builder = metadata("qwen3moe");
+    builder.integer("qwen3moe.expert_count", kExperts)
+        .integer("qwen3moe.expert_used_count", 2)
+        .integer("qwen3moe.expert_feed_forward_length", kWidth);
+    builder.tensor("token_embd.weight", {kHidden, kVocabulary}, kF32, f32(kHidden * kVocabulary));
+    builder.tensor("blk.0.ffn_gate_up_exps.weight", {kHidden, rows, kExperts}, type, bytes);
+    return dir.write("experts.gguf", builder.file());
+  };
+  const std::vector<std::int64_t> shape = {kExperts, kWidth, kHidden};
+  const std::string scope = "model.layers.0.mlp.switch_mlp.";
+  const auto expect_parts = [&](const std::vector<float>& all, const auto& part_of) {
+    for (std::size_t part = 0; part < 2; ++part) {
+      std::vector<float> expected;
+      for (std::size_t expert = 0; expert < kExperts; ++expert) {
+        const auto from =
+            all.begin() + static_cast<std::ptrdiff_t>((2 * expert + part) * kWidth * kHidden);
+        expected.insert(expected.end(), from, from + kWidth * kHidden);
+      }
+      EXPECT_EQ(part_of(scope + (part == 0 ? "gate_proj" : "up_proj")), expected);
+    }
+  };
+  const std::size_t count = kExperts * 2 * kWidth * kHidden;
+  const auto plain = importers::make_tensors(open_gguf(file(2 * kWidth, kF32, f32(count))));
+  EXPECT_EQ(plain.size(), 3U);
+  expect_parts(numbers(count), [&](const std::string& path) {
+    EXPECT_EQ(plain.at(path + ".weight").shape, shape);
+    return floats(plain, path + ".weight");
+  });
+  const std::string blocks = q4_blocks(count);
+  std::vector<float> values(count);
+  to_floats(
+      TensorType::kQ40,
+      reinterpret_cast<const std::byte*>(blocks.data()),
+      values.size(),
+      values.data()
+  );
+  const auto path = file(2 * kWidth, kQ40, blocks);
+  const BlockModel stored = open_gguf_blocks(path);
+  EXPECT_TRUE(stored.formats.contains(scope + "up_proj"));
+  const auto tensors = importers::make_tensors(stored.model);
+  expect_parts(values, [&](const std::string& module) {
+    std::vector<float> part(count / 2);
+    const auto bytes = tensors.at(module + ".weight").bytes();
+    to_floats(TensorType::kQ40, bytes.data(), part.size(), part.data());
+    return part;
+  });
+  const auto affine = importers::make_tensors(open_gguf(path));
+  EXPECT_EQ(
+      affine.at(scope + "up_proj.scales").shape, (std::vector<std::int64_t>{3, 8, kHidden / 32})
+  );
+  expect_error(ErrorCode::kCorruptData, {"ffn_gate_up_exps", "15", "2 equal parts"}, [&] {
+    open_gguf(file(15, kF32, f32(kExperts * 15 * kHidden)));
+  });
+}
+
+TEST(GgufModelTest, MergedExpertsHaveThreeDimensions) {
+  const TemporaryDir dir;
+  GgufBuilder builder = metadata("qwen3moe");
+  builder.integer("qwen3moe.expert_count", 2)
+      .integer("qwen3moe.expert_used_count", 1)
+      .integer("qwen3moe.expert_feed_forward_length", 8);
+  builder.tensor("token_embd.weight", {kHidden, kVocabulary}, kF32, f32(kHidden * kVocabulary));
+  builder.tensor("blk.0.ffn_gate_up_exps.weight", {kHidden, 16}, kF32, f32(kHidden * 16));
+  const std::string file = builder.file();
+  expect_error(ErrorCode::kCorruptData, {"ffn_gate_up_exps", "three dimensions"}, [&] {
+    open(dir, file);
+  });
+  // Other families have no experts.
+  GgufBuilder dense = metadata("qwen3");
+  dense.tensor("token_embd.weight", {kHidden, kVocabulary}, kF32, f32(kHidden * kVocabulary));
+  dense.tensor("blk.0.ffn_gate_up_exps.weight", {kHidden, 16, 2}, kF32, f32(kHidden * 32));
+  const std::string other = dense.file();
+  expect_error(ErrorCode::kUnsupported, {"ffn_gate_up_exps", "qwen3"}, [&] { open(dir, other); });
 }
 
 TEST(GgufModelTest, ConvertsToAFolderThatRuns) {

@@ -27,8 +27,27 @@ using saker::testing::expect_error;
 using saker::testing::GgufBuilder;
 using Ids = std::vector<std::int32_t>;
 
-TokenizerFiles files_of(const std::string& file) {
-  return tokenizer_files(parse_gguf(std::as_bytes(std::span(file)), "file"));
+struct Files {
+  std::map<std::string, std::string> texts;
+  std::vector<std::string> notes;
+};
+
+Files files_of(const std::string& file) {
+  const Header header = parse_gguf(std::as_bytes(std::span(file)), "file");
+  const auto vocabulary = read_vocabulary(header);
+  Files files{.texts = {}, .notes = vocabulary_notes(header, vocabulary)};
+  if (vocabulary) {
+    files.texts = tokenizer_files(header, *vocabulary);
+  }
+  return files;
+}
+
+Json ids_of(const GgufBuilder& builder) {
+  const std::string file = builder.file();
+  const Header header = parse_gguf(std::as_bytes(std::span(file)), "file");
+  Json config = Json::object();
+  add_token_ids(read_vocabulary(header).value(), config);
+  return config;
 }
 
 std::shared_ptr<const text::Tokenizer> tokenizer_of(const std::string& file) {
@@ -88,6 +107,48 @@ TEST(GgufTokenizerTest, MergesPiecesByScore) {
   EXPECT_EQ(tokenizer->decode(Ids{9, 9, 3, 4}), "hi hi\xC3\xA4");
 }
 
+// Pieces as above, but with merges.
+GgufBuilder listed_pieces() {
+  GgufBuilder builder;
+  builder.string("tokenizer.ggml.model", "gemma4")
+      .strings(
+          "tokenizer.ggml.tokens",
+          {"<unk>",
+           "<bos>",
+           "<eos>",
+           "<0xC3>",
+           "<0xA4>",
+           "\xE2\x96\x81",
+           "h",
+           "i",
+           "hi",
+           "\xE2\x96\x81hi",
+           "\n",
+           "\n\n",
+           "i\n"}
+      )
+      .integers("tokenizer.ggml.token_type", {2, 3, 3, 6, 6, 1, 1, 1, 1, 1, 1, 1, 1})
+      .strings("tokenizer.ggml.merges", {"i \n", "h i", "\xE2\x96\x81 hi", "\n \n", "hi hi"})
+      .integer("tokenizer.ggml.bos_token_id", 1)
+      .integer("tokenizer.ggml.eos_token_id", 2);
+  return builder;
+}
+
+TEST(GgufTokenizerTest, MergesPiecesByList) {
+  const auto tokenizer = tokenizer_of(listed_pieces().file());
+  EXPECT_EQ(tokenizer->encode("hi hi"), (Ids{1, 8, 9}));
+  EXPECT_EQ(tokenizer->encode("  h\xC3\xA4"), (Ids{1, 5, 5, 6, 3, 4}));
+  // Newlines are apart from other text.
+  EXPECT_EQ(tokenizer->encode("hi\n\n\ni"), (Ids{1, 8, 11, 10, 7}));
+  EXPECT_EQ(tokenizer->encode("<eos>hi"), (Ids{1, 2, 8}));
+  EXPECT_EQ(tokenizer->decode(Ids{8, 9, 3, 4, 11}), "hi hi\xC3\xA4\n\n");
+  const auto bare = listed_pieces().boolean("tokenizer.ggml.add_bos_token", false);
+  EXPECT_EQ(tokenizer_of(bare.file())->encode("i"), (Ids{1, 7}));
+  const auto notes = files_of(listed_pieces().file()).notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("1 merges"), std::string::npos);
+}
+
 TEST(GgufTokenizerTest, HonoursFlags) {
   const auto bare = tokenizer_of(pieces()
                                      .boolean("tokenizer.ggml.add_space_prefix", false)
@@ -115,30 +176,21 @@ TEST(GgufTokenizerTest, KeepsTemplatesAndNames) {
 }
 
 TEST(GgufTokenizerTest, FindsWhatEndsAnAnswer) {
-  const auto ids = [](const GgufBuilder& builder) {
-    const std::string file = builder.file();
-    Json config = Json::object();
-    add_token_ids(parse_gguf(std::as_bytes(std::span(file)), "file"), config);
-    return config;
-  };
-  EXPECT_EQ(ids(pieces())["bos_token_id"], 1);
-  EXPECT_EQ(ids(pieces())["eos_token_id"], 2);
+  EXPECT_EQ(ids_of(pieces())["bos_token_id"], 1);
+  EXPECT_EQ(ids_of(pieces())["eos_token_id"], 2);
   const Json both = Json::array({2, 0});
-  EXPECT_EQ(ids(pieces().integer("tokenizer.ggml.eot_token_id", 0))["eos_token_id"], both);
-  EXPECT_EQ(ids(byte_level())["eos_token_id"], 6);
+  EXPECT_EQ(ids_of(pieces().integer("tokenizer.ggml.eot_token_id", 0))["eos_token_id"], both);
+  EXPECT_EQ(ids_of(byte_level())["eos_token_id"], 6);
   // An id beyond the vocabulary is none.
-  EXPECT_FALSE(ids(GgufBuilder()
-                       .string("tokenizer.ggml.model", "gpt2")
-                       .strings("tokenizer.ggml.tokens", {"a"})
-                       .integer("tokenizer.ggml.eos_token_id", 7))
+  EXPECT_FALSE(ids_of(GgufBuilder()
+                          .string("tokenizer.ggml.model", "gpt2")
+                          .strings("tokenizer.ggml.tokens", {"a"})
+                          .integer("tokenizer.ggml.eos_token_id", 7))
                    .contains("eos_token_id"));
 }
 
 Json ends_of(const GgufBuilder& builder) {
-  const std::string file = builder.file();
-  Json config = Json::object();
-  add_token_ids(parse_gguf(std::as_bytes(std::span(file)), "file"), config);
-  return config.value("eos_token_id", Json());
+  return ids_of(builder).value("eos_token_id", Json());
 }
 
 GgufBuilder bytes_and(const std::vector<std::string>& tokens, std::int32_t type) {
@@ -298,7 +350,7 @@ TEST(GgufTokenizerTest, RefusesByName) {
       };
   refused(
       ErrorCode::kUnsupported,
-      {"'bert'", "gpt2 or llama"},
+      {"'bert'", "gpt2, llama or gemma4"},
       GgufBuilder().string("tokenizer.ggml.model", "bert")
   );
   refused(
