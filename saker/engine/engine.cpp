@@ -20,6 +20,7 @@
 #include "saker/load/files/model_dir.h"
 #include "saker/load/model_identity.h"
 #include "saker/load/sources/open_texts.h"
+#include "saker/score/importance.h"
 
 #include <spdlog/spdlog.h>
 
@@ -358,6 +359,21 @@ std::vector<ScoreOutcome> Engine::score(
   return score_requests(
       impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, requests, &instruments
   );
+}
+
+score::InputSquaresByModule Engine::input_squares(const ImportanceRequest& request) {
+  Runner& runner = impl_->runner();
+  const score::ImportanceOptions options{
+      .chunk = request.chunk,
+      .chunks = request.chunks,
+      .first_token = request.first_token,
+      .head = request.head,
+      .before_pass = [&runner] { return runner.serve_others(); },
+      .progress = request.progress,
+  };
+  return runner.call([&](const models::Model& model) {
+    return score::measure_importance(model, request.tokens, options).modules;
+  });
 }
 
 EmbedResult Engine::embed(const EmbedRequest& request) {

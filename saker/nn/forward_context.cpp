@@ -102,9 +102,17 @@ mx::array ForwardContext::fork() {
   spans_ = std::move(fork.spans);
   positions_ = std::move(positions);
   adapters_ = adapters_of(spans_);
+  if (observer_ != nullptr) {
+    adapters_ = adapters_.observed_by(*observer_);
+  }
   rope_tables_.clear();
   appended_.clear();
   return mx::array(fork.rows.data(), mx::Shape{static_cast<int>(fork.rows.size())});
+}
+
+void ForwardContext::observe_inputs(InputObserver& observer) {
+  observer_ = &observer;
+  adapters_ = adapters_.observed_by(observer);
 }
 
 const std::vector<kernels::AttendSpan>& ForwardContext::append(int layer) {

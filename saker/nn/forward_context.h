@@ -58,6 +58,10 @@ class ForwardContext {
   // The adapter of each token.
   const RowContext& adapters() const { return adapters_; }
 
+  // Linear layers hand their inputs to `observer`, which outlives the pass. REQUIRES: called before
+  // the pass is built.
+  void observe_inputs(InputObserver& observer);
+
   // Reserves the pass's rows in every span's cache of this layer.
   const std::vector<kernels::AttendSpan>& append(int layer);
   // The last result of `append` for this layer, for other layers that attend to its rows. Throws
@@ -98,6 +102,7 @@ class ForwardContext {
   std::map<const Rope*, RopeTable> rope_tables_;
   std::map<int, std::vector<kernels::AttendSpan>> appended_;  // By layer.
   std::optional<Fork> fork_;                                  // Still to come.
+  InputObserver* observer_ = nullptr;                         // Not owned.
 };
 
 }  // namespace saker::nn

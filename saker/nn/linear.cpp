@@ -105,6 +105,7 @@ Linear::Linear(const Weights& scope, kernels::PackedWeight shared)
 }
 
 mx::array Linear::operator()(const mx::array& x, const RowContext& adapters) const {
+  adapters.observe(x, {&module_, 1});
   const auto y = kernels::linear(x, weight_, bias_, adapters.int8_rows());
   return adapters.change(y, x, {&module_, 1});
 }
@@ -121,7 +122,7 @@ kernels::ResidualNorm Linear::add_to(
 }
 
 std::optional<kernels::Projection> Linear::projection(const RowContext& adapters) const {
-  if (adapters.changes({&module_, 1})) {
+  if (adapters.is_observed() || adapters.changes({&module_, 1})) {
     return std::nullopt;
   }
   return kernels::Projection{{&weight_, 1}, bias_, adapters.int8_rows()};
@@ -186,6 +187,7 @@ void MergedLinear::add_weight(
 }
 
 mx::array MergedLinear::operator()(const mx::array& x, const RowContext& adapters) const {
+  adapters.observe(x, modules_);
   const kernels::Projection projection{weights_, bias_, adapters.int8_rows()};
   return adapters.change(kernels::linear(x, projection), x, modules_);
 }
@@ -203,7 +205,7 @@ std::vector<mx::array> MergedLinear::split(const mx::array& x, const RowContext&
 }
 
 std::optional<kernels::Projection> MergedLinear::projection(const RowContext& adapters) const {
-  if (adapters.changes(modules_)) {
+  if (adapters.is_observed() || adapters.changes(modules_)) {
     return std::nullopt;
   }
   return kernels::Projection{weights_, bias_, adapters.int8_rows()};

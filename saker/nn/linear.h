@@ -47,7 +47,8 @@ class Linear {
       const ResidualTarget& target, const mx::array& x, const RowContext& adapters
   ) const;
 
-  // The operands for a block of kernels; nullopt if adapters change this layer.
+  // The operands for a block of kernels; nullopt if adapters change this layer, or its input is
+  // observed.
   std::optional<kernels::Projection> projection(const RowContext& adapters) const;
 
   std::size_t nbytes() const { return weight_.nbytes(); }
@@ -73,7 +74,8 @@ class MergedLinear {
 
   // x [N, inputs] -> [N, sum of outputs], the parts side by side.
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
-  // The operands for a block of kernels; nullopt if adapters change a part.
+  // The operands for a block of kernels; nullopt if adapters change a part, or the input is
+  // observed.
   std::optional<kernels::Projection> projection(const RowContext& adapters) const;
   // As operator(), as one [N, outputs] per part.
   std::vector<mx::array> split(const mx::array& x, const RowContext& adapters) const;

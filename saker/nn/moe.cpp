@@ -117,6 +117,7 @@ ExpertLinear::ExpertLinear(
   std::vector<Projection> projections;
   projections.reserve(parts.size());
   for (const auto& part : parts) {
+    modules_.push_back((weights / "switch_mlp" / part.name).path(""));
     projections.push_back(read_projection(weights, part, inputs, experts));
   }
   const auto key = projections.front().key;
@@ -131,8 +132,10 @@ ExpertLinear::ExpertLinear(
   }
 }
 
-mx::array ExpertLinear::operator()(const mx::array& x, const kernels::ExpertPermutation& sorted)
-    const {
+mx::array ExpertLinear::operator()(
+    const mx::array& x, const kernels::ExpertPermutation& sorted, const RowContext& adapters
+) const {
+  adapters.observe(x, sorted, modules_, products_.front().experts());
   std::vector<mx::array> results;
   results.reserve(products_.size());
   for (const auto& product : products_) {
@@ -164,8 +167,8 @@ mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const 
   const auto choice =
       kernels::choose_experts(router_(x, adapters), options_.chosen, options_.softmax_order);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
-  const auto gate_up = gate_up_(kernels::gather_rows(x, sorted), sorted);
-  const auto fed = down_(kernels::gated_activation(gate_up, options_.activation), sorted);
+  const auto gate_up = gate_up_(kernels::gather_rows(x, sorted), sorted, adapters);
+  const auto fed = down_(kernels::gated_activation(gate_up, options_.activation), sorted, adapters);
   return kernels::combine_experts(fed, sorted, choice.weights);
 }
 

@@ -15,6 +15,7 @@
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,13 +43,17 @@ class ExpertLinear {
   ExpertLinear(const Weights& weights, const std::vector<Part>& parts, int inputs, int experts);
 
   // x [P, inputs], one row per sorted pair -> [P, sum of outputs], the parts side by side.
-  mx::array operator()(const mx::array& x, const kernels::ExpertPermutation& sorted) const;
+  // `adapters` do not change experts; their observer sees x.
+  mx::array operator()(
+      const mx::array& x, const kernels::ExpertPermutation& sorted, const RowContext& adapters
+  ) const;
 
   // Bytes of one expert.
   std::size_t expert_nbytes() const;
 
  private:
   std::vector<kernels::ExpertWeights> products_;
+  std::vector<std::string> modules_;  // The parts' paths, as MLX stacks them.
 };
 
 class Moe {

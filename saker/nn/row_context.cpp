@@ -30,6 +30,12 @@ RowContext::RowContext(std::vector<AdapterUse> rows, std::vector<kernels::RowRan
   }
 }
 
+RowContext RowContext::observed_by(InputObserver& observer) const {
+  RowContext result = *this;
+  result.observer_ = &observer;
+  return result;
+}
+
 RowContext RowContext::select(std::span<const int> rows) const {
   if (base_only()) {
     return {};
@@ -40,6 +46,34 @@ RowContext RowContext::select(std::span<const int> rows) const {
     selected.push_back(rows_.at(static_cast<std::size_t>(row)));
   }
   return RowContext(std::move(selected));
+}
+
+void RowContext::observe(const mx::array& x, std::span<const ModuleColumns> modules) const {
+  if (observer_ == nullptr) {
+    return;
+  }
+  LinearInput input{.modules = {}, .rows = x};
+  for (const ModuleColumns& module : modules) {
+    input.modules.push_back(module.path);
+  }
+  observer_->observe(input);
+}
+
+void RowContext::observe(
+    const mx::array& x,
+    const kernels::ExpertPermutation& sorted,
+    std::span<const std::string> modules,
+    int expert_count
+) const {
+  if (observer_ == nullptr) {
+    return;
+  }
+  observer_->observe({
+      .modules = {modules.begin(), modules.end()},
+      .rows = x,
+      .experts = &sorted.experts,
+      .expert_count = expert_count,
+  });
 }
 
 bool RowContext::changes(std::span<const ModuleColumns> modules) const {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How the tokens of a pass are computed: the adapter of each, and the operands of products. Layers
-// get it beside their input. Immutable.
+// How the tokens of a pass are computed: the adapter of each, the operands of products, and who sees
+// their inputs. Layers get it beside their input. Immutable.
 
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/expert_choice.h"
 #include "saker/kernels/ops/linear.h"
 #include "saker/nn/adapter.h"
+#include "saker/nn/input_observer.h"
 
 #include <memory>
 #include <span>
@@ -29,12 +31,29 @@ class RowContext {
   // `int8_rows`: see kernels::linear. The adapters' own products do not use int8.
   explicit RowContext(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows = {});
 
-  // The adapters of `rows` (indices into these tokens), in that order; without int8 operands.
+  // As this, but the layers hand their inputs to `observer`, which outlives the pass.
+  RowContext observed_by(InputObserver& observer) const;
+
+  // The adapters of `rows` (indices into these tokens), in that order; without int8 operands and
+  // unobserved.
   RowContext select(std::span<const int> rows) const;
 
   bool base_only() const { return groups_.empty(); }
 
   std::span<const kernels::RowRange> int8_rows() const { return int8_rows_; }
+
+  // True if inputs have to exist, as arrays of their own.
+  bool is_observed() const { return observer_ != nullptr; }
+
+  // Hands x [N, inputs] of these modules to the observer, if there is one.
+  void observe(const mx::array& x, std::span<const ModuleColumns> modules) const;
+  // As above for experts' modules. x [P, inputs] has one row per sorted pair.
+  void observe(
+      const mx::array& x,
+      const kernels::ExpertPermutation& sorted,
+      std::span<const std::string> modules,
+      int expert_count
+  ) const;
 
   // True if a token's adapter changes one of these modules.
   bool changes(std::span<const ModuleColumns> modules) const;
@@ -57,6 +76,7 @@ class RowContext {
   std::vector<AdapterUse> rows_;  // Empty: all tokens use the base.
   std::vector<Group> groups_;     // Without tokens of the base.
   std::vector<kernels::RowRange> int8_rows_;
+  InputObserver* observer_ = nullptr;  // Not owned.
 };
 
 }  // namespace saker::nn

@@ -12,6 +12,7 @@
 // kInvalidArgument there. Answers do not depend on what else runs.
 
 #include "saker/engine/embedding.h"
+#include "saker/engine/importance.h"
 #include "saker/engine/measurements.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
@@ -128,6 +129,9 @@ class Engine {
   EmbedResult embed(const EmbedRequest& request);
   // Scores documents by a query, in common passes. Throws for the first document that fails.
   RerankResult rerank(const RerankRequest& request);
+  // Runs a text in chunks, each alone, and adds up the squares of all linear layers' inputs. Throws
+  // kInvalidArgument for a text shorter than a chunk. Answers go on between the passes.
+  score::InputSquaresByModule input_squares(const ImportanceRequest& request);
   // Measures the model. `progress` counts repetitions, the warm-up included.
   BenchResult bench(
       const BenchRequest& request, const std::function<void(int done, int total)>& progress

@@ -85,8 +85,8 @@ struct Output {
 
 // With what a request runs, and when.
 struct Placement {
-  // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
-  // is its strength: 0 is the base, 1 the fine-tune.
+  // Folder of an adapter of mlx-lm or PEFT, or its GGUF file, loaded once and kept; empty: the
+  // base. `adapter_scale` is its strength: 0 is the base, 1 the fine-tune.
   std::filesystem::path adapter = {};
   double adapter_scale = 1.0;
   std::optional<NullView> adapter_null = {};  // Replaces the adapter by noise in its shape.

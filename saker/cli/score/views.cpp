@@ -76,7 +76,9 @@ std::string decimals(const std::optional<double>& value, Sign sign) {
 void add_view_args(CLI::App& command, ViewArgs& args) {
   command
       .add_option(
-          "--adapter", args.adapters, "Folder of an adapter, with a name for views; may be repeated"
+          "--adapter",
+          args.adapters,
+          "Folder of an adapter or its GGUF file, with a name for views; may be repeated"
       )
       ->type_name("[NAME=]DIR")
       ->allow_extra_args(false)

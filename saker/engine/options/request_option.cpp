@@ -336,9 +336,9 @@ constexpr RequestOption kOptions[] = {
     {.name = "adapter",
      .kind = Kind::kPath,
      .group = "Adapter",
-     .help = "Folder of an adapter (mlx-lm or PEFT)",
-     .program_help =
-         "Folder of an adapter (mlx-lm or PEFT) in place of the view's; empty: the base",
+     .help = "Folder of an adapter (mlx-lm or PEFT) or its GGUF file",
+     .program_help = "Folder of an adapter (mlx-lm or PEFT) or its GGUF file in place of the "
+                     "view's; empty: the base",
      .doors = {.setting = false},
      .set = set_path<&Request::placement, &Placement::adapter>},
     {.name = "adapter_scale",
