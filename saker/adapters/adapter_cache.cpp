@@ -150,6 +150,10 @@ void write(const fs::path& dir, const MlxAdapter& adapter, AdapterCache cache) {
 
 std::string adapter_cache_key(const fs::path& dir, AdapterCache cache) {
   Blake2b hash;
+  if (load::is_gguf_file(dir)) {
+    hash.add(MappedFile::open(dir)->bytes());
+    return hash.hex();
+  }
   const auto weights = load::find_adapter_weights(dir);
   hash.add(MappedFile::open(dir / (weights ? weights->file : kPeftWeights))->bytes());
   if (cache == AdapterCache::kSaker) {
@@ -158,11 +162,13 @@ std::string adapter_cache_key(const fs::path& dir, AdapterCache cache) {
   return hash.hex();
 }
 
-CachedAdapter cached_adapter(const fs::path& dir, AdapterCache cache) {
-  const auto weights = load::find_adapter_weights(dir);
-  if (!weights) {
+CachedAdapter cached_adapter(const fs::path& name, AdapterCache cache) {
+  const fs::path dir = load::lone_gguf_file(name).value_or(name);
+  const bool is_file = load::is_gguf_file(dir);
+  const auto weights = is_file ? std::nullopt : load::find_adapter_weights(dir);
+  if (!weights && !is_file) {
     read_adapter(dir);  // Reports the error.
-  } else if (weights->file == kMlxWeights && weights->form == AdapterFormat::kMlx) {
+  } else if (weights && weights->file == kMlxWeights && weights->form == AdapterFormat::kMlx) {
     return {.dir = dir, .was_there = true, .report = {}};
   }
   const std::string key = adapter_cache_key(dir, cache);

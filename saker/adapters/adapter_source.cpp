@@ -5,9 +5,9 @@
 #include "saker/base/blake2b.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/cached_path.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
-#include "saker/hub/repo_cache.h"
 #include "saker/load/files/npz.h"
 #include "saker/models/image_parts.h"
 
@@ -139,22 +139,23 @@ void check_finite(const std::string& name, const Tensor& tensor) {
 }  // namespace
 
 std::filesystem::path adapter_folder(const std::filesystem::path& name) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(name, ignored)) {
+  if (load::is_gguf_file(name)) {
     return name;
   }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(name, ignored)) {
+    return load::lone_gguf_file(name).value_or(name);
+  }
   const auto repo = hub::parse_model_name(name.native());
-  const auto snapshot =
-      repo ? hub::RepoCache(hub::cache_dir(), repo->repo).find_snapshot(repo->revision)
-           : std::nullopt;
+  const auto cached = repo ? hub::cached_path(hub::cache_dir(), *repo) : std::nullopt;
   require(
-      snapshot.has_value(),
+      cached.has_value(),
       ErrorCode::kNotFound,
-      "{}: no folder with an adapter{}",
+      "{}: no folder or GGUF file with an adapter{}",
       quote_path(name),
       repo ? ", and not in the hub cache: it has to be pulled first" : ""
   );
-  return *snapshot;
+  return *cached;
 }
 
 Tensor narrowed(const Tensor& tensor) {
@@ -272,6 +273,9 @@ std::string_view module_name(std::string_view path) {
 AdapterSource read_adapter(const std::filesystem::path& name) {
   const std::filesystem::path dir = adapter_folder(name);
   return naming_folder(dir, [&] {
+    if (load::is_gguf_file(dir)) {
+      return read_gguf_adapter(dir);
+    }
     const auto weights = load::find_adapter_weights(dir);
     if (!weights) {
       refuse_folder(dir);

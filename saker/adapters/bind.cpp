@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/bind.h"
 
+#include "saker/adapters/model_fit.h"
 #include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/adapters/weight_norms.h"
@@ -335,7 +336,10 @@ std::shared_ptr<const nn::Adapter> bind_modules(AdapterSource& source, const mod
 }  // namespace
 
 std::shared_ptr<const nn::Adapter> bind(AdapterSource source, const models::Model& model) {
-  return naming_folder(source.dir, [&] { return bind_modules(source, model); });
+  return naming_folder(source.dir, [&] {
+    fit_to_model(source, model);
+    return bind_modules(source, model);
+  });
 }
 
 std::shared_ptr<const nn::Adapter> load_adapter(

@@ -2,6 +2,7 @@
 #include "saker/adapters/fusion.h"
 
 #include "saker/adapters/bind.h"
+#include "saker/adapters/model_fit.h"
 #include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/adapters/weight_norms.h"
@@ -76,6 +77,7 @@ Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
               shares_weight(*head->second, *embedding->second);
   adapter_identity_ = source.identity;
   take_vocabulary(source, base, strength);
+  naming_folder(source.dir, [&] { fit_to_model(source, *loaded.model); });
   bind(source, *loaded.model);  // Throws if anything does not fit.
   for (const auto& [name, change] : source.modules) {
     const nn::Module& module = *base.modules.find(name)->second;

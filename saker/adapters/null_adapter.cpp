@@ -74,6 +74,7 @@ AdapterSource null_adapter(const AdapterSource& source, const NullOptions& optio
   result.tied_head_follows = source.tied_head_follows;
   result.config = source.config;
   result.dir = source.dir;
+  result.base_type = source.base_type;
   for (const auto& [name, module] : source.modules) {
     if (!module.low_rank) {
       continue;

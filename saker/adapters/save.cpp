@@ -175,6 +175,19 @@ int layer_count(const std::set<int>& layers, const Json& config) {
   return from_first && !some ? static_cast<int>(layers.size()) : -1;
 }
 
+// Only a model tells the order of rows in rotated pairs.
+void check_order(const AdapterSource& source) {
+  for (const auto& [name, module] : source.modules) {
+    require(
+        !module.low_rank || !module.low_rank->rotated_pairs,
+        ErrorCode::kUnsupported,
+        "[{}] the order of its rows in a folder depends on the model's heads; 'saker convert MODEL "
+        "DST --adapter FILE' takes a model",
+        module.name
+    );
+  }
+}
+
 struct Common {
   std::int64_t rank = 0;  // The largest.
   float scale = 1.0F;     // The first module's.
@@ -200,6 +213,7 @@ Common common_of(const AdapterSource& source) {
 }  // namespace
 
 MlxAdapter to_mlx(const AdapterSource& source) {
+  check_order(source);
   const Common common = common_of(source);
   MlxAdapter result;
   auto& [tensors, config, report] = result;
@@ -256,6 +270,7 @@ ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::pa
 }
 
 ConversionReport save_peft(const AdapterSource& source, const std::filesystem::path& dir) {
+  check_order(source);
   AtomicFolder folder(dir);
   const Common common = common_of(source);
   ConversionReport report;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shared code of the readers of both forms.
+// Shared code of the readers of all forms.
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
@@ -16,8 +16,8 @@
 
 namespace saker::adapters {
 
-// Returns make(). Errors get the folder's name in front, unless they begin with it: a program may
-// have several adapters.
+// Returns make(). Errors get the folder's or file's name in front, unless they begin with it: a
+// program may have several adapters.
 template <typename Make>
 auto naming_folder(const std::filesystem::path& dir, Make make) {
   try {
@@ -60,5 +60,7 @@ void check_low_rank(const std::string& name, const LowRank& low_rank);
 
 AdapterSource read_mlx(AdapterFiles files);
 AdapterSource read_peft(AdapterFiles files);
+// Throws as read_adapter does.
+AdapterSource read_gguf_adapter(const std::filesystem::path& file);
 
 }  // namespace saker::adapters

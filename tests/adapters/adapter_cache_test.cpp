@@ -4,6 +4,7 @@
 #include "saker/base/json/json.h"
 
 #include "tests/support/expect_error.h"
+#include "tests/support/gguf_builder.h"
 #include "tests/support/temporary_dir.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -188,6 +190,25 @@ TEST_F(Cache, SeveralAtOnceConvertOnce) {
   EXPECT_EQ(written, 1);
   // The folder and the lock.
   EXPECT_EQ(std::distance(fs::directory_iterator(saker_dir()), {}), 2);
+}
+
+TEST_F(Cache, AFileOfLlamaCppIsConvertedOnce) {
+  const std::vector<float> ones(4, 1.0F);
+  const std::string_view bytes(reinterpret_cast<const char*>(ones.data()), sizeof(float) * 4);
+  saker::testing::GgufBuilder builder;
+  builder.string("general.architecture", "qwen2").string("general.type", "adapter");
+  builder.string("adapter.type", "lora").number("adapter.lora.alpha", 6.0F);
+  builder.tensor("blk.0.ffn_up.weight.lora_a", {2, 2}, 0, bytes);
+  builder.tensor("blk.0.ffn_up.weight.lora_b", {2, 2}, 0, bytes);
+  const TemporaryDir dir;
+  dir.write("a.gguf", builder.file());
+  const auto first = cached_adapter(dir.path() / "a.gguf", AdapterCache::kSaker);
+  EXPECT_FALSE(first.was_there);
+  EXPECT_THAT(first.report.converted, ElementsAre("model.layers.0.mlp.up_proj"));
+  const auto second = cached_adapter(dir.path() / "a.gguf", AdapterCache::kSaker);
+  EXPECT_TRUE(second.was_there);
+  EXPECT_EQ(second.dir, first.dir);
+  EXPECT_EQ(cached_adapter(dir.path(), AdapterCache::kSaker).dir, first.dir);
 }
 
 }  // namespace

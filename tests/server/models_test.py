@@ -315,6 +315,8 @@ class Adapters(ModelsTest):
             path.mkdir(parents=True)
             (path / "adapter_config.json").write_text("{}")
         (self.allowed / "empty").mkdir()
+        (self.allowed / "file.gguf").write_bytes(b"GGUF")
+        (self.allowed / "file.txt").write_text("no adapter")
         (self.allowed / "link").symlink_to(self.folder / "secret")
 
     def test_those_below_the_folder(self):
@@ -322,6 +324,7 @@ class Adapters(ModelsTest):
         load, unload = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
         self.assertIn(b"Success", self.send("POST", load, {"lora_name": "one", "lora_path": "lora"}))
         self.assertIn(b"Success", self.send("POST", load, {"lora_name": "two", "lora_path": str(self.allowed / "deep/lora"), "model": "b"}))
+        self.assertIn(b"Success", self.send("POST", load, {"lora_name": "three", "lora_path": "file.gguf"}))
         self.assertEqual((self.ask("one"), self.ask("two"), self.ask("b:two")), ("A", "B", "B"))
         self.assertEqual(self.get("/v1/models/two")["parent"], "b")
         for name in ("one", "a", "", "x y", "a@1", "base", "x" * 200, "new\nline"):
@@ -331,7 +334,7 @@ class Adapters(ModelsTest):
             self.assertIn("--adapter-dir", error["message"])
         for path in ("", "a\u0000b", "x" * 5000):
             self.post(load, {"lora_name": "evil", "lora_path": path}, status=400)
-        for path in ("nothing", "empty"):
+        for path in ("nothing", "empty", "nothing.gguf", "file.txt"):
             self.post(load, {"lora_name": "evil", "lora_path": path}, status=404)
         self.assertIn(b"Success", self.send("POST", unload, {"lora_name": "one"}))
         self.post(unload, {"lora_name": "one"}, status=404)

@@ -11,6 +11,7 @@
 #include "saker/cli/options/command.h"
 #include "saker/cli/requests/modelfile_options.h"
 #include "saker/load/create_model.h"
+#include "saker/load/files/adapter_files.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,7 +20,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 
 namespace saker::cli {
 namespace {
@@ -49,11 +49,11 @@ fs::path find_adapter(const std::string& named, const fs::path& beside) {
   if (named.empty()) {
     return {};
   }
-  std::error_code ignored;
   const fs::path near = beside / named;
-  const fs::path folder = fs::is_directory(near, ignored) ? near : load::find_named(named, beside);
-  adapters::read_adapter(folder);
-  return folder;
+  const fs::path found =
+      adapters::adapter_folder(load::may_be_adapter(near) ? near : load::find_named(named, beside));
+  adapters::read_adapter(found);
+  return found;
 }
 
 int run_create(const CreateArgs& args) {

@@ -59,4 +59,32 @@ std::optional<AdapterWeights> find_adapter_weights(const std::filesystem::path& 
   );
 }
 
+bool is_gguf_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return path.extension() == ".gguf" && std::filesystem::is_regular_file(path, ignored);
+}
+
+bool may_be_adapter(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) || is_gguf_file(path);
+}
+
+std::optional<std::filesystem::path> lone_gguf_file(const std::filesystem::path& dir) {
+  std::error_code failed;
+  std::optional<std::filesystem::path> found;
+  if (std::filesystem::exists(dir / kAdapterConfig, failed) || find_adapter_weights(dir, Json())) {
+    return std::nullopt;
+  }
+  for (std::filesystem::directory_iterator it(dir, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (is_gguf_file(it->path())) {
+      if (found) {
+        return std::nullopt;
+      }
+      found = it->path();
+    }
+  }
+  return found;
+}
+
 }  // namespace saker::load

@@ -5,6 +5,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/files/adapter_files.h"
+#include "saker/load/inspect/inspect_gguf_adapter.h"
 #include "saker/load/inspect/inspect_model.h"
 #include "saker/load/inspect/lenient.h"
 #include "saker/load/inspect/tensor_headers.h"
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace saker::load {
@@ -119,7 +121,11 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits, Weights
       failed ? failed.message() : "does not exist"
   );
   if (!fs::is_directory(status)) {
-    return path.extension() == ".gguf" ? inspect_gguf(path, kv_bits, weights) : inspect_file(path);
+    if (path.extension() != ".gguf") {
+      return inspect_file(path);
+    }
+    auto adapter = inspect_gguf_adapter(path);
+    return adapter ? std::move(*adapter) : inspect_gguf(path, kv_bits, weights);
   }
   if (fs::exists(path / "adapter_config.json", failed)) {
     return inspect_adapter(path);

@@ -18,7 +18,7 @@ namespace saker::load {
 
 enum class PathKind : std::uint8_t {
   kModel,        // A folder with config.json.
-  kAdapter,      // A folder with adapter_config.json.
+  kAdapter,      // A folder with adapter_config.json, or llama.cpp's file.
   kPromptCache,  // A safetensors file of mlx-lm's prompt-cache form.
   kSafetensors,  // Any other safetensors file.
 };

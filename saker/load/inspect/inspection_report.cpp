@@ -187,7 +187,15 @@ void add_adapter_tensors(std::string& text, const Inspection& inspection) {
   for (const TensorSummary& tensor : inspection.tensors) {
     std::string_view name = tensor.name;
     for (const std::string_view suffix :
-         {".lora_a", ".lora_b", ".lora_A.weight", ".lora_B.weight", ".m", ".weight", ".bias"}) {
+         {".weight.lora_a",
+          ".weight.lora_b",
+          ".lora_a",
+          ".lora_b",
+          ".lora_A.weight",
+          ".lora_B.weight",
+          ".m",
+          ".weight",
+          ".bias"}) {
       if (name.ends_with(suffix)) {
         name.remove_suffix(suffix.size());
         break;

@@ -40,7 +40,9 @@ std::filesystem::path adapter_below(const std::filesystem::path& folder, const s
     throw ApiError(403, fmt::format("{} is not below the folder of --adapter-dir", quote(path)))
         .with_param("lora_path");
   }
-  if (!std::filesystem::exists(found / "adapter_config.json", error)) {
+  const bool is_file =
+      found.extension() == ".gguf" && std::filesystem::is_regular_file(found, error);
+  if (!is_file && !std::filesystem::exists(found / "adapter_config.json", error)) {
     throw ApiError(404, fmt::format("there is no adapter at {}", quote(path)))
         .with_param("lora_path");
   }
