@@ -138,7 +138,12 @@ void set_template(const fs::path& folder, const std::string& text, CreateReport&
 void take_adapter(const fs::path& from, const fs::path& folder) {
   std::error_code ignored;
   fs::remove_all(folder / "adapter", ignored);
-  link_files(from, folder / "adapter");
+  if (fs::is_directory(from, ignored)) {
+    link_files(from, folder / "adapter");
+    return;
+  }
+  fs::create_directories(folder / "adapter", ignored);
+  link_file(from, folder / "adapter" / "adapter.gguf");
 }
 
 ModelSettings merged(ModelSettings settings, const CreatePlan& plan) {

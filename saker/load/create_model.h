@@ -17,8 +17,9 @@ namespace saker::load {
 struct CreatePlan {
   std::string name;  // From parse_stored_name.
   Modelfile file;
-  std::filesystem::path beside;   // The Modelfile's folder.
-  std::filesystem::path adapter;  // Empty: the adapter of the model in FROM, if any.
+  std::filesystem::path beside;  // The Modelfile's folder.
+  // A folder or a GGUF file. Empty: the adapter of the model in FROM, if any.
+  std::filesystem::path adapter;
   ConvertOptions convert;         // Without the file's DRAFT.
   Json options = Json::object();  // The file's parameters, as request options.
 };

@@ -6,6 +6,7 @@
 #include "saker/load/inspect/inspection_report.h"
 
 #include "tests/support/expect_error.h"
+#include "tests/support/gguf_builder.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_dir.h"
 #include <gmock/gmock.h>
@@ -360,6 +361,25 @@ TEST_F(InspectTest, BrokenFilesAreErrors) {
   expect_error(ErrorCode::kInvalidArgument, {"neither config.json nor"}, [&] {
     inspect(empty.path());
   });
+}
+
+TEST_F(InspectTest, AdaptersOfLlamaCpp) {
+  saker::testing::GgufBuilder file;
+  file.string("general.architecture", "qwen2").string("general.type", "adapter");
+  file.string("adapter.type", "lora").number("adapter.lora.alpha", 6.0F);
+  file.string("general.base_model.0.name", "Base");
+  file.tensor("blk.0.ffn_up.weight.lora_a", {2, 2}, 0, std::string(16, '\0'));
+  file.tensor("blk.0.ffn_up.weight.lora_b", {2, 2}, 0, std::string(16, '\0'));
+  dir_.write("a.gguf", file.file());
+  const Inspection result = inspect(dir_.path() / "a.gguf");
+  EXPECT_EQ(result.kind, PathKind::kAdapter);
+  EXPECT_EQ(result.adapter->type, "GGUF lora");
+  EXPECT_EQ(result.adapter->base_model, "Base");
+  EXPECT_EQ(result.adapter->rank, 2);
+  EXPECT_EQ(result.adapter->scale, 3.0);
+  EXPECT_EQ(result.parameters, 8);
+  EXPECT_TRUE(result.runnable);
+  EXPECT_THAT(inspection_text(result), ::testing::HasSubstr("2 ffn_up"));
 }
 
 TEST_F(InspectTest, Adapters) {

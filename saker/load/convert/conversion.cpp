@@ -175,6 +175,17 @@ void Conversion::check_request() const {
       ErrorCode::kInvalidArgument,
       "the model is not quantized, so there is nothing to dequantize"
   );
+  require(
+      options_.importance.empty() || options_.quantize,
+      ErrorCode::kInvalidArgument,
+      "importance is for quantization, but none is asked for"
+  );
+  require(
+      options_.importance.empty() || options_.quantize->format.kind == WeightKind::kAffine,
+      ErrorCode::kInvalidArgument,
+      "importance is for mode affine, not {}",
+      options_.quantize ? mode_name(options_.quantize->format.kind) : ""
+  );
 }
 
 std::vector<TensorStep> Conversion::steps() {
@@ -185,11 +196,13 @@ std::vector<TensorStep> Conversion::steps() {
     if (!step) {
       continue;
     }
+    add_importance(*step);
     step->output = output;
     output += outputs_of(*step).size();
     count(*step);
     steps.push_back(*std::move(step));
   }
+  check_importance_used(steps);
   const auto recoded = std::ranges::count(steps, StepKind::kRecode, &TensorStep::kind);
   if (recoded > 0) {
     report_.warnings.push_back(fmt::format(
@@ -357,6 +370,41 @@ TensorStep Conversion::decode_step(const ModelTensor& tensor) const {
     step.dtype = dtype_.value_or(step.decoded);
   }
   return step;
+}
+
+void Conversion::add_importance(TensorStep& step) const {
+  const bool encodes = step.kind == StepKind::kEncode || step.kind == StepKind::kRecode;
+  if (!encodes || step.format.kind != WeightKind::kAffine) {
+    return;
+  }
+  const std::string_view path = module_path(step.source.name);
+  const auto found = options_.importance.find(models::roster_name(path));
+  if (found == options_.importance.end()) {
+    return;
+  }
+  const auto shape = step.source.shape();
+  const std::int64_t experts = shape.size() == 3 ? shape.front() : 1;
+  const std::int64_t expected = experts * step.columns();
+  require(
+      found->second.size() == static_cast<std::size_t>(expected),
+      ErrorCode::kCorruptData,
+      "importance of {} has {} numbers, expected {} as the model's weight",
+      quote(path),
+      found->second.size(),
+      expected
+  );
+  step.importance = found->second;
+}
+
+void Conversion::check_importance_used(const std::vector<TensorStep>& steps) const {
+  const bool used =
+      std::ranges::any_of(steps, [](const TensorStep& step) { return !step.importance.empty(); });
+  require(
+      options_.importance.empty() || used,
+      ErrorCode::kCorruptData,
+      "the importance matrix has {} entries, but none for a module that is quantized",
+      options_.importance.size()
+  );
 }
 
 void Conversion::count(const TensorStep& step) {

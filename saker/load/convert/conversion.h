@@ -38,7 +38,8 @@ class Conversion {
   // it.
   Conversion(Input input, const ConvertOptions& options);
 
-  // Throws kCorruptData for invalid codes, kUnsupported for float64.
+  // Throws kCorruptData for invalid codes and for importance that does not fit, kUnsupported for
+  // float64.
   std::vector<TensorStep> steps();
 
   // The configuration to write, sorted as mlx-lm sorts it.
@@ -61,6 +62,8 @@ class Conversion {
   std::optional<TensorStep> step_for(const ModelTensor& tensor) const;
   TensorStep decode_step(const ModelTensor& tensor) const;
   std::optional<kernels::WeightFormat> planned(const ModelTensor& tensor) const;
+  void add_importance(TensorStep& step) const;
+  void check_importance_used(const std::vector<TensorStep>& steps) const;
   void count(const TensorStep& step);
   std::int64_t parameters_of(const TensorStep& step) const;
 

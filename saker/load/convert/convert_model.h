@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ struct ConvertOptions {
   // The dtype of float tensors. Empty: the configuration's as mlx-lm reads it (`torch_dtype`), else
   // unchanged.
   std::optional<DType> dtype;
+  // How much each column of a module's weight matters, [columns] or [experts, columns]; by
+  // models::roster_name() of the module: "layers.0.self_attn.q_proj". Affine codes are searched by
+  // it (weighted_affine.h); modules without an entry are rounded as mlx-lm rounds.
+  std::map<std::string, std::vector<float>, std::less<>> importance = {};
   std::size_t max_shard_bytes = kMaxShardBytes;
   // The folder of a draft, which becomes the target's folder `draft`; empty: none. It may be a
   // DFlash draft. It is quantized or stays unchanged.
@@ -52,7 +57,8 @@ struct ConvertReport {
 std::optional<DType> float_dtype(std::string_view name);
 
 // Throws as load_checkpoint does for the source and the draft, and as ModelWriter for the target.
-// Throws kInvalidArgument for options that do not suit this model.
+// Throws kInvalidArgument for options that do not suit this model, kCorruptData for importance that
+// does not.
 ConvertReport convert_model(
     const std::filesystem::path& source,
     const std::filesystem::path& target,

@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/convert/step_values.h"
+#include "saker/load/convert/weighted_affine.h"
 
 #include <algorithm>
 #include <array>
@@ -31,81 +33,14 @@ constexpr std::size_t kBlock = 4096;
 // Bytes that are made for a slice, or one row if that is more.
 constexpr std::size_t kMadeBytes = std::size_t{4} << 20;
 
-// Values [begin, begin + count) of one part of a step.
-struct Slice {
-  const TensorStep* step = nullptr;
-  std::size_t part = 0;
-  std::int64_t begin = 0;
-  std::int64_t count = 0;
-
+// A step's run that one thread converts at a time.
+struct Slice : StepRun {
   // Index of the first value in the whole tensor.
   std::size_t place() const {
     return static_cast<std::size_t>(
         static_cast<std::int64_t>(part) * step->part_elements() + begin
     );
   }
-};
-
-std::size_t code_bytes(const WeightFormat& format, std::size_t count) {
-  return count * static_cast<std::size_t>(format.bits) / 8;
-}
-
-std::size_t scale_bytes(const WeightFormat& format, DType dtype, std::size_t count) {
-  const std::size_t one = format.kind == WeightKind::kAffine ? dtype_size(dtype) : 1;
-  return count / static_cast<std::size_t>(format.group_size) * one;
-}
-
-// Input of a slice: the file's bytes, or rows that were made for it.
-class SliceSource {
- public:
-  SliceSource(const Slice& slice, const importers::PlaceholderTensors* made)
-      : slice_(slice), made_(made) {}
-
-  // A part's tensor from byte `offset` on, within the slice.
-  const std::byte* bytes_at(const ModelTensor& tensor, std::size_t offset) {
-    const Tensor& part = tensor.parts[slice_.part];
-    const auto source = made_ != nullptr ? made_->find(part) : std::nullopt;
-    if (!source) {
-      return part.data.get() + offset;
-    }
-    const Rows& rows = rows_of(*source);
-    const std::size_t begin = rows.first * source->tensor->row_bytes(source->output);
-    return rows.bytes.data() + (offset - begin);
-  }
-
- private:
-  struct Rows {
-    importers::PlaceholderTensors::Source source;
-    std::size_t first = 0;
-    std::vector<std::byte> bytes;
-  };
-
-  const Rows& rows_of(const importers::PlaceholderTensors::Source& source) {
-    for (const Rows& rows : made_rows_) {
-      if (rows.source.tensor == source.tensor && rows.source.output == source.output) {
-        return rows;
-      }
-    }
-    make(source);
-    return made_rows_.back();
-  }
-
-  void make(const importers::PlaceholderTensors::Source& source) {
-    const importers::LazyTensor& tensor = *source.tensor;
-    const std::int64_t row = slice_.step->part_elements() / tensor.rows;
-    const std::int64_t first = slice_.begin / row;
-    const std::int64_t count = (slice_.begin + slice_.count + row - 1) / row - first;
-    Rows rows{.source = source, .first = static_cast<std::size_t>(first), .bytes = {}};
-    rows.bytes.resize(tensor.row_bytes(source.output) * static_cast<std::size_t>(count));
-    std::vector<std::byte*> places(tensor.outputs.size(), nullptr);
-    places[source.output] = rows.bytes.data();
-    tensor.make(first, count, places);
-    made_rows_.push_back(std::move(rows));
-  }
-
-  const Slice& slice_;
-  const importers::PlaceholderTensors* made_;
-  std::vector<Rows> made_rows_;  // One tensor each, three at most.
 };
 
 // Calls body(first, count) for the blocks of a slice.
@@ -151,7 +86,7 @@ class SliceRun {
     const std::size_t size = dtype_size(step_.dtype);
     std::vector<std::byte> out(count_ * size);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
-      widen(first, count);
+      source_.read(first, count, step_.dtype, values_.data());
       add_offset(count);
       loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
     });
@@ -185,26 +120,24 @@ class SliceRun {
     std::vector<std::byte> scales(scales_of(count_));
     std::vector<std::byte> biases(affine ? scales.size() : 0);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
-      DType dtype = step_.source.dtype();
+      const DType dtype = step_.codes ? step_.decoded : step_.source.dtype();
+      source_.read(first, count, dtype, values_.data());
       if (step_.codes) {
-        dtype = step_.decoded;
-        decode_block(first, count, dtype);
         round(dtype, count);
-      } else {
-        widen(first, count);
       }
       if (dtype != step_.dtype) {
         round(step_.dtype, count);
       }
-      loops_.encode(
-          format,
-          step_.dtype,
-          values_.data(),
-          count,
-          {.codes = codes.data() + code_bytes(format, first),
-           .scales = scales.data() + scales_of(first),
-           .biases = affine ? biases.data() + scales_of(first) : nullptr}
-      );
+      const kernels::QuantizedBytes to{
+          .codes = codes.data() + code_bytes(format, first),
+          .scales = scales.data() + scales_of(first),
+          .biases = affine ? biases.data() + scales_of(first) : nullptr,
+      };
+      if (step_.importance.empty()) {
+        loops_.encode(format, step_.dtype, values_.data(), count, to);
+      } else {
+        encode_by_importance(first, count, to);
+      }
     });
     writer_.write(step_.output, code_bytes(format, slice_.place()), codes);
     writer_.write(step_.output + 1, scales_of(slice_.place()), scales);
@@ -213,46 +146,42 @@ class SliceRun {
     }
   }
 
-  // Decodes values [first, first + count) of the slice.
-  void decode_block(std::size_t first, std::size_t count, DType dtype) {
-    const WeightFormat& format = *step_.codes;
-    const DType scale_dtype = step_.scales->dtype();
-    const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
-    const std::size_t scale_at = scale_bytes(format, scale_dtype, at);
-    loops_.decode(
-        format,
-        dtype,
-        {.codes = source_.bytes_at(step_.source, code_bytes(format, at)),
-         .scales = source_.bytes_at(*step_.scales, scale_at),
-         .biases = step_.biases ? source_.bytes_at(*step_.biases, scale_at) : nullptr,
-         .dtype = scale_dtype},
-        count,
-        values_.data()
-    );
+  void encode_by_importance(
+      std::size_t first, std::size_t count, const kernels::QuantizedBytes& to
+  ) {
+    const WeightFormat& format = step_.format;
+    const auto group = static_cast<std::size_t>(format.group_size);
+    const auto columns = static_cast<std::size_t>(step_.columns());
+    const std::size_t experts = step_.importance.size() / columns;
+    const std::size_t expert_size = static_cast<std::size_t>(step_.elements()) / experts;
+    for (std::size_t i = 0; i < count; i += group) {
+      const std::size_t place = slice_.place() + first + i;
+      const std::size_t of_expert = place / expert_size * columns;
+      encode_weighted(
+          format,
+          step_.dtype,
+          std::span(values_).subspan(i, group),
+          step_.importance.subspan(of_expert + place % columns, group),
+          {.codes = to.codes + code_bytes(format, i),
+           .scales = to.scales + scale_bytes(format, step_.dtype, i),
+           .biases = to.biases + scale_bytes(format, step_.dtype, i)}
+      );
+    }
   }
 
   void decode() {
     const std::size_t size = dtype_size(step_.dtype);
     std::vector<std::byte> out(count_ * size);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
-      decode_block(first, count, step_.dtype);
+      source_.read(first, count, step_.dtype, values_.data());
       loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
     });
     writer_.write(step_.output, slice_.place() * size, out);
   }
 
-  // Widens values [first, first + count) of the slice.
-  void widen(std::size_t first, std::size_t count) {
-    const DType dtype = step_.source.dtype();
-    const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
-    loops_.widen(
-        source_.bytes_at(step_.source, at * dtype_size(dtype)), dtype, count, values_.data()
-    );
-  }
-
   const kernels::QuantizeLoops& loops_ = kernels::quantize_loops();
   const Slice& slice_;
-  SliceSource source_;
+  StepValues source_;
   const TensorStep& step_;
   ModelWriter& writer_;
   std::size_t count_;
@@ -321,7 +250,8 @@ Work cut(const std::vector<TensorStep>& steps, const importers::PlaceholderTenso
       work.parts.push_back(std::make_unique<PartPages>(step, part, slices));
       for (std::int64_t begin = 0; begin < elements; begin += size) {
         work.slices.push_back(
-            {.step = &step, .part = part, .begin = begin, .count = std::min(size, elements - begin)}
+            {{.step = &step, .part = part, .begin = begin, .count = std::min(size, elements - begin)
+            }}
         );
         work.pages.push_back(work.parts.back().get());
       }
@@ -345,6 +275,11 @@ std::int64_t TensorStep::part_elements() const {
 
 std::int64_t TensorStep::elements() const {
   return part_elements() * static_cast<std::int64_t>(source.parts.size());
+}
+
+std::int64_t TensorStep::columns() const {
+  const std::int64_t stored = source.shape().back();
+  return codes ? stored * 32 / codes->bits : stored;
 }
 
 std::vector<PlannedTensor> outputs_of(const TensorStep& step) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace saker::load {
@@ -32,6 +33,8 @@ struct TensorStep {
   std::optional<ModelTensor> scales;           // With `codes`.
   std::optional<ModelTensor> biases;           // With affine codes.
   kernels::WeightFormat format;                // The output's: kEncode, kRecode.
+  // The columns' (ConvertOptions), for affine kEncode and kRecode. Empty: none is known.
+  std::span<const float> importance;
   DType dtype = DType::kBFloat16;
   DType decoded = DType::kBFloat16;
   std::size_t output = 0;  // The first of the step's tensors in the writer.
@@ -39,6 +42,8 @@ struct TensorStep {
   // Number of values in one part, and in all parts.
   std::int64_t part_elements() const;
   std::int64_t elements() const;
+  // Number of values in a row, decoded.
+  std::int64_t columns() const;
 };
 
 // The tensors that the step writes, in order.
