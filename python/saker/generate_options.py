@@ -111,7 +111,7 @@ class GenerateOptions(TypedDict, total=False):
     kv_bits: int
     """Bits of each element that the cache keeps of a token: 4, 8, 16, or 32 for float32 [16]. Values: 4, 8, 16, 32."""
     adapter: str | os.PathLike[str]
-    """Folder of an adapter (mlx-lm or PEFT) in place of the view's; empty: the base."""
+    """Folder of an adapter (mlx-lm or PEFT) or its GGUF file in place of the view's; empty: the base."""
     adapter_scale: float
     """Strength of the adapter; 0: the base model [1]."""
     think: bool | Literal["auto"] | None

@@ -456,7 +456,7 @@ def load(
 
     ``pull``: what is named so and not in the cache is fetched from the hub first, adapters too (``saker.pull``).
 
-    ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
+    ``adapter`` is the folder of an adapter of mlx-lm or PEFT or its GGUF file, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
     ``threads`` are the model's own; 0: the processors this process may use. ``batch``: answers that run together.
     ``fast_prefill``: prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.

@@ -132,7 +132,7 @@ class Adapters(SakerTest):
         self.assertEqual(before["tokens"], after["tokens"])
         self.assertAlmostEqual(before["logprobs"][0]["logprob"], after["logprobs"][0]["logprob"], 4)
         self.fails("convert", MODEL, out, "--adapter", LORA, "--fuse", says="no empty folder")
-        self.fails("convert", MODEL, out, "--adapter", LORA, says="only for --fuse", code=2)
+        self.fails("convert", MODEL, out, "--adapter", LORA, says="SRC is for --fuse", code=2)
 
     def test_null_tensors_become_an_adapter_of_peft(self):
         out = self.folder / "null"

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker convert`: quantizes, dequantizes or changes the dtype of a model; converts an adapter of
-// PEFT to mlx-lm's form, or fuses it with its base; makes noise in an adapter's shape, as PEFT's.
+// `saker convert`: quantizes, dequantizes or changes the dtype of a model, or writes it as a GGUF
+// file; converts an adapter of PEFT to mlx-lm's form, or fuses it with its base; makes noise in an
+// adapter's shape, as PEFT's.
 #include "saker/adapters/adapter_cache.h"
 #include "saker/adapters/adapter_source.h"
 #include "saker/adapters/fuse.h"
+#include "saker/adapters/model_fit.h"
 #include "saker/adapters/null_adapter.h"
 #include "saker/adapters/save.h"
+#include "saker/base/files/atomic_folder.h"
 #include "saker/cli/convert/convert_model.h"
 #include "saker/cli/io/output.h"
 #include "saker/cli/io/result_json.h"
 #include "saker/cli/io/writing_progress.h"
 #include "saker/cli/options/command.h"
 #include "saker/engine/views.h"
+#include "saker/load/export/export_gguf.h"
+#include "saker/load/files/adapter_files.h"
 #include "saker/load/files/model_dir.h"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +24,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +33,7 @@ namespace saker::cli {
 namespace {
 
 struct ConvertArgs {
-  // SRC DST; with --file DST; with --adapter DST or nothing; with --fuse [SRC] DST.
+  // SRC DST; with --file DST; with --adapter [SRC] DST or nothing; with --fuse [SRC] DST.
   std::vector<std::string> paths;
   ConvertModelArgs model;
   std::string adapter;
@@ -38,19 +44,40 @@ struct ConvertArgs {
   bool json = false;
 };
 
-int run_fuse(const ConvertArgs& args) {
-  const std::string& output = args.paths.back();
+adapters::FuseReport fuse_into(const ConvertArgs& args, const std::filesystem::path& folder) {
   const auto model = load::resolve_model(args.paths.size() == 2 ? args.paths.front() : "");
   WritingProgress progress("writing");
   const adapters::FuseOptions options{
       .strength = static_cast<float>(args.scale),
       .progress = [&](std::size_t done, std::size_t total) { progress.set(done, total); },
   };
-  const auto report = adapters::fuse(model, args.adapter, output, options);
+  auto report = adapters::fuse(model, args.adapter, folder, options);
   progress.end();
   for (const std::string& warning : report.warnings) {
     print_error(fmt::format("warning: {}\n", warning));
   }
+  return report;
+}
+
+// By way of a folder beside the file.
+int run_fuse_to_gguf(const ConvertArgs& args) {
+  const std::string& output = args.paths.back();
+  load::gguf::check_new_file(output);
+  const AtomicFolder between(output + ".fused");
+  const std::filesystem::path fused = between.path() / "model";
+  fuse_into(args, fused);
+  WritingProgress progress("converting", Progress::Unit::kWeights);
+  auto options = gguf_options(args.model, progress);
+  options.name = std::filesystem::path(output).stem();
+  const auto report = load::gguf::export_gguf(fused, output, options);
+  progress.end();
+  print_conversion(report, output, args.json);
+  return 0;
+}
+
+int run_fuse(const ConvertArgs& args) {
+  const std::string& output = args.paths.back();
+  const auto report = fuse_into(args, output);
   if (args.json) {
     print(dump_line({
         {"output", output},
@@ -71,7 +98,10 @@ int run_fuse(const ConvertArgs& args) {
 }
 
 adapters::ConversionReport write_adapter(const ConvertArgs& args, const std::string& output) {
-  const auto source = adapters::read_adapter(args.adapter);
+  auto source = adapters::read_adapter(args.adapter);
+  if (args.paths.size() == 2) {
+    adapters::fit_to_model(source, load::resolve_model(args.paths.front()));
+  }
   if (args.null.empty()) {
     return adapters::save_mlx(source, output);
   }
@@ -133,9 +163,45 @@ int run_adapter(const ConvertArgs& args) {
   return 0;
 }
 
+// An importance matrix for a folder.
+void check_folder_importance(const ConvertModelArgs& model, const load::ConvertOptions& asked) {
+  if (!model.draft.empty() || !model.modelfile.empty()) {
+    throw CLI::ValidationError("--imatrix", "excludes --draft and --file");
+  }
+  if (!asked.quantize) {
+    throw CLI::ValidationError(
+        "--imatrix", "is for a DST that ends in .gguf, or with --bits or the like"
+    );
+  }
+  if (!model.mode.empty() && model.mode != "affine") {
+    throw CLI::ValidationError("--imatrix", "is for --mode affine");
+  }
+}
+
+// A GGUF file takes its own options, and no others.
+void check_gguf(const ConvertArgs& args) {
+  const ConvertModelArgs& model = args.model;
+  const bool writes_file = !args.paths.empty() && names_gguf(args.paths.back());
+  if (!writes_file && !model.type.empty()) {
+    throw CLI::ValidationError("--type", "is for a DST that ends in .gguf");
+  }
+  const load::ConvertOptions asked = convert_options(model);
+  if (!writes_file && !model.imatrix.empty()) {
+    check_folder_importance(model, asked);
+  }
+  if (writes_file && (asked.quantize || asked.dequantize || asked.dtype || !model.draft.empty() ||
+                      (!args.adapter.empty() && !args.fuse))) {
+    throw CLI::ValidationError(
+        "paths",
+        "a GGUF file takes --type, --imatrix, and --adapter with --fuse; other options are for "
+        "folders"
+    );
+  }
+}
+
 int run_convert(const ConvertArgs& args) {
   if (args.fuse) {
-    return run_fuse(args);
+    return names_gguf(args.paths.back()) ? run_fuse_to_gguf(args) : run_fuse(args);
   }
   if (args.paths.empty()) {
     return run_cached_adapter(args);
@@ -151,20 +217,25 @@ void add_convert(CLI::App& app, Action& action) {
   auto args = std::make_shared<ConvertArgs>();
   CLI::App& command = *app.add_subcommand(
       "convert",
-      "Quantize a model, change its dtype, fuse an adapter, or write a PEFT adapter in mlx-lm's "
-      "format"
+      "Quantize a model, change its dtype, write a GGUF file, fuse an adapter, or write a PEFT "
+      "adapter in mlx-lm's format"
   );
   command
       .add_option(
           "paths",
           args->paths,
-          "The model or GGUF file and the new folder; with --file the folder; with --adapter the "
-          "folder, or nothing: the cache"
+          "The model or GGUF file and the new folder, or a new file FILE.gguf; with --file the new "
+          "one alone; with --adapter the folder, or nothing: the cache"
       )
       ->type_name("[SRC] DST");
   const auto weights = add_weight_options(command, args->model);
-  auto* adapter = command.add_option("--adapter", args->adapter, "The adapter's folder");
-  adapter->type_name("DIR");
+  const auto of_gguf = add_gguf_options(command, args->model);
+  for (auto* other : weights) {
+    of_gguf.front()->excludes(other);
+  }
+  auto* adapter =
+      command.add_option("--adapter", args->adapter, "The adapter's folder or GGUF file");
+  adapter->type_name("DIR|FILE");
   for (auto* option : weights) {
     adapter->excludes(option);
   }
@@ -202,11 +273,15 @@ void add_convert(CLI::App& app, Action& action) {
     if (has_draft_format && model.draft.empty() && model.modelfile.empty()) {
       throw CLI::ValidationError("--draft-bits and the like", "need --draft or --file");
     }
-    if (!args->adapter.empty() && !args->fuse && args->paths.size() > 1) {
-      throw CLI::ValidationError("paths", "with --adapter expected DST; SRC is only for --fuse");
+    check_gguf(*args);
+    if (!args->adapter.empty() && !args->fuse && args->paths.size() > 1 &&
+        !load::is_gguf_file(args->adapter)) {
+      throw CLI::ValidationError(
+          "paths", "with --adapter expected DST; SRC is for --fuse, and for adapters in GGUF files"
+      );
     }
     if (args->paths.size() > 2) {
-      throw CLI::ValidationError("paths", "with --fuse expected [SRC] DST");
+      throw CLI::ValidationError("paths", "with --adapter expected [SRC] DST");
     }
     if (args->paths.empty() && (args->fuse || !args->null.empty())) {
       throw CLI::ValidationError("paths", "expected DST");

@@ -10,12 +10,19 @@
 #include "saker/cli/io/writing_progress.h"
 #include "saker/cli/options/checks.h"
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/export/export_gguf.h"
+#include "saker/load/export/gguf_recipe.h"
+#include "saker/load/export/imatrix_file.h"
+#include "saker/load/export/importance_names.h"
 #include "saker/load/files/model_dir.h"
 #include "saker/load/importers/modelfile.h"
+#include "saker/load/sources/open_texts.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -50,12 +57,38 @@ std::filesystem::path read_modelfile(const std::string& path, load::ConvertOptio
   return std::move(file.from);
 }
 
+void add_importance(
+    const std::string& imatrix, const std::filesystem::path& model, load::ConvertOptions& options
+) {
+  if (!imatrix.empty()) {
+    const Json config = load::open_texts(model).read_json("config.json");
+    const load::gguf::ImportanceNames names(config);
+    options.importance = names.modules(load::gguf::read_imatrix(imatrix));
+  }
+}
+
 double bits_per_weight(const load::ConvertReport& report) {
   const auto weights = static_cast<double>(report.parameters);
   return weights > 0 ? 8 * static_cast<double>(report.bytes) / weights : 0.0;
 }
 
-void print_report(const load::ConvertReport& report, const std::string& target, bool as_json) {
+// Adds the draft, and the file that names it.
+std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs& args) {
+  auto* draft = command.add_option(
+      "--draft", args.draft, "A draft of the model, which goes to DST/draft and is used from there"
+  );
+  draft->type_name("MODEL");
+  auto* file = command.add_option(
+      "-f,--file", args.modelfile, "A Modelfile, whose FROM is SRC and whose DRAFT is a draft"
+  );
+  file->type_name("FILE")->excludes(draft);
+  add_draft_format_options(command, args);
+  return {draft, file};
+}
+
+}  // namespace
+
+void print_conversion(const load::ConvertReport& report, const std::string& target, bool as_json) {
   for (const std::string& warning : report.warnings) {
     print_error(fmt::format("warning: {}\n", warning));
   }
@@ -81,22 +114,6 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
       target
   ));
 }
-
-// Adds the draft, and the file that names it.
-std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs& args) {
-  auto* draft = command.add_option(
-      "--draft", args.draft, "A draft of the model, which goes to DST/draft and is used from there"
-  );
-  draft->type_name("MODEL");
-  auto* file = command.add_option(
-      "-f,--file", args.modelfile, "A Modelfile, whose FROM is SRC and whose DRAFT is a draft"
-  );
-  file->type_name("FILE")->excludes(draft);
-  add_draft_format_options(command, args);
-  return {draft, file};
-}
-
-}  // namespace
 
 load::ConvertOptions convert_options(const ConvertModelArgs& args) {
   constexpr int kUsualBits = 4;
@@ -173,6 +190,53 @@ std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs
   return options;
 }
 
+bool names_gguf(const std::string& target) {
+  std::string ending = std::filesystem::path(target).extension();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return ending == ".gguf";
+}
+
+std::vector<CLI::Option*> add_gguf_options(CLI::App& command, ConvertModelArgs& args) {
+  auto* type = command.add_option(
+      "--type",
+      args.type,
+      "For DST.gguf: F32, BF16, F16, Q8_0, Q6_K, Q5_K_M, Q4_K_M and so on "
+      "[as the weights]"
+  );
+  type->type_name("TYPE")->check(CLI::Validator(
+      [](const std::string& name) {
+        try {
+          load::gguf::find_recipe(name);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      },
+      ""
+  ));
+  auto* imatrix = command.add_option(
+      "--imatrix",
+      args.imatrix,
+      "Lose less where it matters: round by this importance matrix, as `saker imatrix` writes it; "
+      "for DST.gguf, and for --bits and the like"
+  );
+  imatrix->type_name("FILE");
+  return {type, imatrix};
+}
+
+load::gguf::GgufOptions gguf_options(const ConvertModelArgs& args, WritingProgress& progress) {
+  return {
+      .type = args.type,
+      .importance = args.imatrix,
+      .progress =
+          [&progress](std::int64_t done, std::int64_t total) {
+            progress.set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+          },
+  };
+}
+
 int run_convert_model(
     const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
 ) {
@@ -180,12 +244,19 @@ int run_convert_model(
   const auto model = args.modelfile.empty() ? load::resolve_source(source)
                                             : read_modelfile(args.modelfile, options);
   WritingProgress progress("converting", Progress::Unit::kWeights);
+  if (names_gguf(target)) {
+    const auto report = load::gguf::export_gguf(model, target, gguf_options(args, progress));
+    progress.end();
+    print_conversion(report, target, json);
+    return 0;
+  }
+  add_importance(args.imatrix, model, options);
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
   const auto report = load::convert_model(model, target, options);
   progress.end();
-  print_report(report, target, json);
+  print_conversion(report, target, json);
   return 0;
 }
 

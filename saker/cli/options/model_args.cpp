@@ -104,8 +104,9 @@ void add_kv_bits(CLI::App& command, int& bits) {
 }
 
 void add_adapter_args(CLI::App& command, std::string& adapter, double& scale) {
-  command.add_option("--adapter", adapter, "Folder of an adapter (mlx-lm or PEFT)")
-      ->type_name("DIR")
+  command
+      .add_option("--adapter", adapter, "Folder of an adapter (mlx-lm or PEFT) or its GGUF file")
+      ->type_name("DIR|FILE")
       ->group("Adapter");
   command.add_option("--adapter-scale", scale, "Strength of the adapter; 0: the base model [1]")
       ->type_name("NUM")

@@ -8,6 +8,7 @@
 #include "saker/cli/serve/presets_file.h"
 #include "saker/engine/pool/model_details.h"
 #include "saker/hub/pull.h"
+#include "saker/load/files/adapter_files.h"
 #include "saker/load/files/model_dir.h"
 #include "saker/server/models/keep_alive.h"
 
@@ -35,10 +36,16 @@ std::vector<engine::NamedAdapter> read_adapters(const ModelOptions& options) {
   for (const std::string& text : options.adapters) {
     const std::size_t equals = text.find('=');
     const bool is_named = equals != std::string::npos && equals > 0;
-    const std::string folder = equals == std::string::npos ? text : text.substr(equals + 1);
-    require(fs::is_directory(folder), ErrorCode::kNotFound, "--adapter: {} is no folder", folder);
-    const std::string last = fs::path(folder).lexically_normal().filename().string();
-    adapters.push_back({is_named ? text.substr(0, equals) : last, folder});
+    const fs::path path = equals == std::string::npos ? text : text.substr(equals + 1);
+    require(
+        load::may_be_adapter(path),
+        ErrorCode::kNotFound,
+        "--adapter: {} is no folder and no GGUF file",
+        quote_path(path)
+    );
+    const fs::path plain = path.lexically_normal();
+    const fs::path last = load::is_gguf_file(path) ? plain.stem() : plain.filename();
+    adapters.push_back({is_named ? text.substr(0, equals) : last.string(), path});
   }
   engine::check_adapter_names(adapters);
   return adapters;
@@ -257,7 +264,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option(
           "--adapter",
           options.adapters,
-          "An adapter that clients name as their model: NAME=DIR; may be repeated"
+          "An adapter that clients name as their model: NAME=DIR or NAME=FILE.gguf; may be repeated"
       )
       ->type_name("NAME=DIR")
       ->group("Model");

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/files/adapter_files.h"
 #include "saker/server/models/keep_alive.h"
 #include "saker/server/turns/fields.h"
 
@@ -62,8 +63,8 @@ std::vector<engine::NamedAdapter> read_adapters(server::Fields& fields, const fs
   server::Fields named(*given, fields.path_of("adapters"));
   for (const auto& [name, value] : given->items()) {
     const fs::path path = beside(folder, named.text(name).value_or(""));
-    if (std::error_code ignored; !fs::is_directory(path, ignored)) {
-      named.fail(name, fmt::format("{} is no folder", quote_path(path)));
+    if (!load::may_be_adapter(path)) {
+      named.fail(name, fmt::format("{} is no folder and no GGUF file", quote_path(path)));
     }
     adapters.push_back({name, path});
   }

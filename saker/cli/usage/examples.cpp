@@ -57,6 +57,9 @@ constexpr Example kExamples[] = {
     {"saker perplexity", R"(  saker perplexity ./model -f wiki.txt
   saker perplexity ./model -f chats.jsonl --context 2048 --json
 )"},
+    {"saker imatrix", R"(  saker imatrix ./model calibration.txt model.imatrix.gguf
+  saker imatrix ./model calibration.txt model.imatrix.gguf --chunks 100
+)"},
     {"saker bench", R"(  saker bench ./model
   saker bench ./model -p 2048 -n 64 -b 8
   saker bench ./model ./model-4bit --format md --plot bench.svg

@@ -89,6 +89,7 @@ void add_models(CLI::App& app, Action& action) {
 void add_measures(CLI::App& app, Action& action) {
   add_score(app, action);
   add_perplexity(app, action);
+  add_imatrix(app, action);
   add_bench(app, action);
 }
 
