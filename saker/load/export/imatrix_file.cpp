@@ -300,9 +300,9 @@ void write_imatrix(const std::filesystem::path& path, const ImportanceFile& file
   for (const auto& [name, entry] : file.entries) {
     assert(!entry.counts.empty() && entry.sums.size() % entry.counts.size() == 0);
     const std::size_t experts = entry.counts.size();
-    const auto add = [&, &name = name](std::string_view end, std::size_t columns) {
+    const auto add = [&, &weight = name](std::string_view end, std::size_t columns) {
       planned.push_back({
-          .name = fmt::format("{}{}", name, end),
+          .name = fmt::format("{}{}", weight, end),
           .type = TensorType::kFloat32,
           .shape = entry_shape(experts, columns),
       });
