@@ -253,10 +253,8 @@ TEST(FileTensorsTest, ChecksShapes) {
       {{.name = "t"}, {}},
       {{.name = "t"}, {0, 4}},
   };
-  for (const auto& [role, sizes] : broken) {
-    expect_error(ErrorCode::kCorruptData, {"'t'"}, [&, &role = role, &sizes = sizes] {
-      shape(role, sizes);
-    });
+  for (const auto& one : broken) {
+    expect_error(ErrorCode::kCorruptData, {"'t'"}, [&] { shape(one.first, one.second); });
   }
 }
 

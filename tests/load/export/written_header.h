@@ -21,9 +21,10 @@ namespace saker::load::gguf {
 
 inline testing::GgufBuilder builder_of(const Metadata& pairs) {
   testing::GgufBuilder builder;
-  for (const auto& [key, value] : pairs) {
+  for (const KeyValue& pair : pairs) {
+    const std::string& key = pair.key;
     std::visit(
-        [&, &key = key](const auto& held) {
+        [&](const auto& held) {
           using Type = std::decay_t<decltype(held)>;
           if constexpr (std::is_same_v<Type, bool>) {
             builder.boolean(key, held);
@@ -43,7 +44,7 @@ inline testing::GgufBuilder builder_of(const Metadata& pairs) {
             ADD_FAILURE() << key << " has a type that no test needs";
           }
         },
-        value
+        pair.value
     );
   }
   return builder;
