@@ -147,6 +147,7 @@ class GgufExport {
 
   void choose_types(const ModelMetadata& model, const Recipe& recipe) {
     std::vector<RecipeTensor> facts;
+    facts.reserve(tensors_.size());
     for (const ExportTensor& tensor : tensors_) {
       facts.push_back({
           .name = tensor.file.name,
@@ -259,7 +260,8 @@ class GgufExport {
       const RowSlice& slice = all[static_cast<std::size_t>(number)];
       const ExportTensor& tensor = tensors_[slice.index];
       write_slice(slice, writer);
-      if ((left[slice.index] -= slice.count) == 0) {
+      const std::int64_t rows_left = left[slice.index] -= slice.count;
+      if (rows_left == 0) {
         release(tensor);
       }
       const std::lock_guard lock(mutex);
