@@ -80,22 +80,6 @@ Sources read_value(const Json& value, const std::string& where) {
   return sources;
 }
 
-Sources find_sources(const ModelTexts& texts, const TokenizerConfig& config) {
-  if (auto sources = read_jinja_files(texts); !sources.empty()) {
-    return sources;
-  }
-  require(config.damage.empty(), ErrorCode::kCorruptData, "{}", config.damage);
-  auto sources = read_value(config.chat_template, texts.shown("tokenizer_config.json"));
-  if (constexpr std::string_view kFile = "chat_template.json";
-      sources.empty() && texts.has(kFile)) {
-    const auto json = texts.read_json(kFile);
-    if (json.is_object() && json.contains("chat_template")) {
-      return read_value(json.at("chat_template"), texts.shown(kFile));
-    }
-  }
-  return sources;
-}
-
 // The words of a template that may be names of variables, possibly among others.
 class Names {
  public:
@@ -266,6 +250,24 @@ std::vector<std::string> additional_chat_templates(const ModelTexts& texts) {
   return texts.names_in("additional_chat_templates", ".jinja");
 }
 
+std::map<std::string, std::string> chat_template_sources(
+    const ModelTexts& texts, const TokenizerConfig& config
+) {
+  if (auto sources = read_jinja_files(texts); !sources.empty()) {
+    return sources;
+  }
+  require(config.damage.empty(), ErrorCode::kCorruptData, "{}", config.damage);
+  auto sources = read_value(config.chat_template, texts.shown("tokenizer_config.json"));
+  if (constexpr std::string_view kFile = "chat_template.json";
+      sources.empty() && texts.has(kFile)) {
+    const auto json = texts.read_json(kFile);
+    if (json.is_object() && json.contains("chat_template")) {
+      return read_value(json.at("chat_template"), texts.shown(kFile));
+    }
+  }
+  return sources;
+}
+
 std::optional<ChatTemplate> ChatTemplate::load(const ModelTexts& texts) {
   return load(texts, load_tokenizer_config(texts));
 }
@@ -276,7 +278,7 @@ std::optional<ChatTemplate> ChatTemplate::load(
   ChatTemplate chat_template;
   chat_template.special_tokens_ = config.special_tokens;
   try {
-    for (auto& [name, source] : find_sources(texts, config)) {
+    for (auto& [name, source] : chat_template_sources(texts, config)) {
       chat_template.templates_.emplace(
           name, std::make_shared<Compiled>(std::move(source), config.special_tokens)
       );

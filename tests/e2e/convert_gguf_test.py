@@ -140,8 +140,14 @@ class ConvertGguf(SakerTest):
         shape, values = tensors["blk.0.ffn_up.weight"]
         tensors["blk.0.ffn_up.weight"] = (shape, [70000.0, *values[1:]])
         source = self.write("large.gguf", gguf(keys, tensors))
-        self.fails("convert", source, self.folder / "out.gguf", "--type", "F16", says="which float16 cannot hold")
+        self.fails("convert", source, self.folder / "out.gguf", "--type", "F16", says="has 70000, which F16 cannot hold")
         self.ok("convert", source, self.folder / "out.gguf", "--type", "BF16")
+        # Blocks hold 70000 as a code times a scale; the scale of 1e9 is beyond float16.
+        self.ok("convert", source, self.folder / "blocks.gguf", "--type", "Q8_0")
+        tensors["blk.0.ffn_up.weight"] = (shape, [1e9, *values[1:]])
+        source = self.write("larger.gguf", gguf(keys, tensors))
+        for kind in ("Q8_0", "Q4_0", "Q5_1", "IQ4_NL"):
+            self.fails("convert", source, self.folder / "none.gguf", "--type", kind, says="cannot hold")
 
 
 if __name__ == "__main__":

@@ -48,6 +48,12 @@ struct TemplateCapabilities {
 // The names additional_chat_templates/*.jinja, sorted; each file is named after its template.
 std::vector<std::string> additional_chat_templates(const ModelTexts& texts);
 
+// The texts of a model's templates by name, "default" for the unnamed one, from the files that
+// ChatTemplate::load takes. Throws kCorruptData if they cannot be read.
+std::map<std::string, std::string> chat_template_sources(
+    const ModelTexts& texts, const TokenizerConfig& config
+);
+
 // A model's template, or several by name.
 class ChatTemplate {
  public:

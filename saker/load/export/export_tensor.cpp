@@ -21,18 +21,29 @@ void require_finite(const ExportTensor& tensor, std::span<const float> row) {
       quote(tensor.file.role.name),
       bad != row.end() ? *bad : 0.0F
   );
+}
+
+// Numbers and scales of float16 end at 65504, and bf16 rounds the largest floats to infinity. Rows of
+// smaller numbers fit every type.
+void require_fits(
+    const ExportTensor& tensor, std::span<const float> row, const std::byte* encoded
+) {
   constexpr float kLargestHalf = 65504.0F;
-  if (tensor.type == TensorType::kFloat16) {
-    const auto wide =
-        std::ranges::find_if(row, [](float value) { return std::abs(value) > kLargestHalf; });
-    require(
-        wide == row.end(),
-        ErrorCode::kInvalidArgument,
-        "tensor {} has {}, which float16 cannot hold: expected another --type, such as BF16",
-        quote(tensor.file.role.name),
-        wide != row.end() ? *wide : 0.0F
-    );
+  const auto magnitude = [](float value) { return std::abs(value); };
+  const float largest = magnitude(std::ranges::max(row, {}, magnitude));
+  if (largest <= kLargestHalf) {
+    return;
   }
+  std::vector<float> decoded(row.size());
+  to_floats(tensor.type, encoded, row.size(), decoded.data());
+  require(
+      std::ranges::all_of(decoded, [](float value) { return std::isfinite(value); }),
+      ErrorCode::kInvalidArgument,
+      "tensor {} has {}, which {} cannot hold: expected another --type, such as BF16 or F32",
+      quote(tensor.file.role.name),
+      largest,
+      facts_of(tensor.type).name
+  );
 }
 
 }  // namespace
@@ -81,6 +92,7 @@ void RowEncoder::encode(std::int64_t row, std::byte* to) {
   }
   require_finite(tensor_, row_);
   encode_row(tensor_.type, row_, tensor_.importance_of(row), to);
+  require_fits(tensor_, row_, to);
 }
 
 void RowEncoder::read(std::int64_t row) {

@@ -42,7 +42,7 @@ class RowEncoder {
   RowEncoder(const ExportTensor& tensor, const importers::PlaceholderTensors* made);
 
   // Writes the file's row, row_bytes(). Throws kCorruptData for weights that are not finite,
-  // kInvalidArgument for those that float16 cannot hold.
+  // kInvalidArgument for those that the type cannot hold.
   void encode(std::int64_t row, std::byte* to);
 
  private:
