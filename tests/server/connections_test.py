@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from fake import USER, FakeServerTest, Server
+from fake import USER, FakeServerTest, Server, said
 
 PATH = "/v1/chat/completions"
 FOREVER = {"when": "forever", "events": [{"sleep_ms": 60000}]}
@@ -53,7 +53,8 @@ class Connections(FakeServerTest):
             connection.request("POST", PATH, body("Hello", stream=stream))
             response = connection.getresponse()
             self.assertEqual(response.status, 200)
-            self.assertIn(b"Hello", response.read())
+            data = response.read()
+            self.assertEqual(said(data) if stream else json.loads(data)["choices"][0]["message"]["content"], "Hello")
         for method in ("HEAD", "GET"):
             connection.request(method, "/health")
             response = connection.getresponse()

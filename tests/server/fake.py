@@ -63,6 +63,12 @@ def events(body):
     return found
 
 
+def said(body):
+    """What a stream of chat chunks says: how its pieces are cut depends on who is faster."""
+    chunks = [data for _, data in events(body) if data != "[DONE]"]
+    return "".join(choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
+
+
 class FakeServerTest(unittest.TestCase):
     SCRIPT = []
     KEY = None
