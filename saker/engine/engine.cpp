@@ -165,13 +165,13 @@ class Engine::Impl {
         prompts_(load_prompts(model_dir, fused_adapter_, options)),
         runner_(
             prompts_,
-            limits_,
-            prefix_options(model_dir, options),
+            {.limits = limits_,
+             .prefixes = prefix_options(model_dir, options),
+             .compute = {.device = options.device, .threads = options.threads},
+             .max_queue = options.max_queue,
+             .model_dir = model_dir},
             [&] { return load_model(model_dir, options); },
-            model_dir,
-            draft_loader(model_dir, options),
-            {.device = options.device, .threads = options.threads},
-            options.max_queue
+            draft_loader(model_dir, options)
         ) {
     if (!fused_adapter_.empty()) {
       runner_.call([&](const models::Model&) {

@@ -87,24 +87,20 @@ void check_choices(const Request& request) {
 
 Runner::Runner(
     std::shared_ptr<const Prompts> prompts,
-    const generate::BatchLimits& limits,
-    const PrefixOptions& prefixes,
+    const Options& options,
     const LoadModel& load,
-    std::filesystem::path model_dir,
-    const LoadDraft& load_draft,
-    const kernels::ComputeOptions& compute,
-    int max_queue
+    const LoadDraft& load_draft
 )
     : id_(next_id()),
       prompts_(std::move(prompts)),
       masks_(prompts_),
-      limits_(limits),
-      queue_(max_queue, limits.max_batch),
-      compute_(compute),
-      prefix_key_(prefixes.key),
-      cache_files_(std::move(model_dir)) {
-  if (prefixes.cache.byte_budget > 0) {
-    prefixes_.emplace(prefixes.cache);
+      limits_(options.limits),
+      queue_(options.max_queue, options.limits.max_batch),
+      compute_(options.compute),
+      prefix_key_(options.prefixes.key),
+      cache_files_(options.model_dir) {
+  if (options.prefixes.cache.byte_budget > 0) {
+    prefixes_.emplace(options.prefixes.cache);
   }
   std::promise<void> loaded;
   std::future<void> ready = loaded.get_future();

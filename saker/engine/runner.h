@@ -48,18 +48,21 @@ class Runner {
     std::string key;                  // Identifies the model, where rows outlive the engine.
   };
 
-  // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
-  // need `model_dir`. `load_draft` loads a draft after the model; empty: none. Threads of CPU
-  // kernels end with the runner.
+  struct Options {
+    generate::BatchLimits limits = {};
+    PrefixOptions prefixes = {};
+    kernels::ComputeOptions compute = {};
+    int max_queue = 0;                     // See EngineOptions.
+    std::filesystem::path model_dir = {};  // Prompt-cache files need it.
+  };
+
+  // Loads the model on the new thread and waits; throws what loading throws. `load_draft` loads a
+  // draft after the model; empty: none. Threads of CPU kernels end with the runner.
   Runner(
       std::shared_ptr<const Prompts> prompts,
-      const generate::BatchLimits& limits,
-      const PrefixOptions& prefixes,
+      const Options& options,
       const LoadModel& load,
-      std::filesystem::path model_dir = {},
-      const LoadDraft& load_draft = {},
-      const kernels::ComputeOptions& compute = {},
-      int max_queue = 0
+      const LoadDraft& load_draft = {}
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;

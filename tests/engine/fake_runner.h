@@ -44,7 +44,7 @@ inline std::unique_ptr<Runner> make_runner(
 ) {
   const auto prompts = make_prompts(eos_tokens);
   options.vocab_size = prompts->tokenizer()->vocab_size();
-  return std::make_unique<Runner>(prompts, generate::BatchLimits{}, prefixes, [&] {
+  return std::make_unique<Runner>(prompts, Runner::Options{.prefixes = prefixes}, [&] {
     return std::make_unique<const FakeModel>(options);
   });
 }

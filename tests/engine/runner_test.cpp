@@ -260,11 +260,11 @@ TEST(Runner, LoadingFailsOnTheCallersThread) {
     throw Error(ErrorCode::kCorruptData, "a broken file");
   };
   saker::testing::expect_error(ErrorCode::kCorruptData, {"a broken file"}, [&] {
-    const Runner runner(make_prompts(), {}, {}, broken);
+    const Runner runner(make_prompts(), {}, broken);
   });
   const Runner::LoadModel fake = [] { return std::make_unique<const FakeModel>(); };
   saker::testing::expect_error(ErrorCode::kInvalidArgument, {"prefill_step"}, [&] {
-    const Runner runner(make_prompts(), {.prefill_step = 0}, {}, fake);
+    const Runner runner(make_prompts(), {.limits = {.prefill_step = 0}}, fake);
   });
 }
 

@@ -171,13 +171,8 @@ TEST(Stream, AFullQueueIsAnErrorAtOnce) {
   options.context_length = std::int64_t{1} << 30;
   Runner runner(
       prompts,
-      {.max_batch = 1},
-      no_prefixes(),
-      [&] { return std::make_unique<const FakeModel>(options); },
-      {},
-      {},
-      {},
-      3
+      {.limits = {.max_batch = 1}, .prefixes = no_prefixes(), .max_queue = 3},
+      [&] { return std::make_unique<const FakeModel>(options); }
   );
   std::vector<Stream> streams;
   streams.push_back(runner.submit(request_of({1}, kNoTokenLimit)));
