@@ -124,6 +124,9 @@ std::vector<LayerCacheFacts> layer_caches(
 
 std::vector<std::string_view> supported_model_types();
 
+// One `model_type` of each architecture.
+std::vector<std::string_view> supported_architectures();
+
 // Ends the message for a name that is not among them.
 inline constexpr std::string_view kHowToAdd = "docs/adding-a-model.md says how to add one";
 

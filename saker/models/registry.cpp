@@ -71,7 +71,7 @@ Architecture find_architecture(const Json& config) {
       fmt::format(
           "[config] model_type is \"{}\", expected one of {}; {}",
           model_type,
-          fmt::join(supported_model_types(), ", "),
+          fmt::join(supported_architectures(), ", "),
           kHowToAdd
       )
   );
@@ -181,6 +181,18 @@ std::vector<std::string_view> supported_model_types() {
     types.push_back(row.model_type);
   }
   return types;
+}
+
+std::vector<std::string_view> supported_architectures() {
+  std::vector<std::string_view> names;
+  std::vector<Architecture (*)()> seen;
+  for (const auto& row : kTable) {
+    if (std::ranges::find(seen, row.architecture) == seen.end()) {
+      seen.push_back(row.architecture);
+      names.push_back(row.model_type);
+    }
+  }
+  return names;
 }
 
 }  // namespace saker::models

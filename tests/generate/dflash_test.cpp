@@ -57,7 +57,7 @@ TEST_P(DflashFamilies, AnswerAsWithoutDrafts) {
 INSTANTIATE_TEST_SUITE_P(
     Dflash,
     DflashFamilies,
-    ::testing::ValuesIn(models::supported_model_types()),
+    ::testing::ValuesIn(models::supported_architectures()),
     [](const auto& test) { return std::string(test.param); }
 );
 

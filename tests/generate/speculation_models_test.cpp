@@ -163,7 +163,7 @@ TEST_P(Families, AnswerAsWithoutDrafts) {
 INSTANTIATE_TEST_SUITE_P(
     Speculation,
     Families,
-    ::testing::ValuesIn(models::supported_model_types()),
+    ::testing::ValuesIn(models::supported_architectures()),
     [](const auto& test) { return std::string(test.param); }
 );
 

@@ -53,7 +53,7 @@ class Choices {
 
 Json random_config(Choices& choices) {
   const int kv_heads = choices.number(1, 3);
-  auto config = small_config(choices.one_of(supported_model_types()));
+  auto config = small_config(choices.one_of(supported_architectures()));
   config["num_key_value_heads"] = kv_heads;
   config["num_attention_heads"] = kv_heads * choices.number(1, 3);
   config["head_dim"] = 2 * choices.number(2, 20);
