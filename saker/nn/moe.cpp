@@ -2,45 +2,60 @@
 #include "saker/nn/moe.h"
 
 #include "saker/base/error.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/nn/weights/pack_key.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace saker::nn {
 namespace {
 
-using ExpertTensors = std::vector<std::vector<kernels::WeightTensors>>;
-
-// One projection of all experts.
-struct Projection {
+// One projection of an expert.
+struct ExpertTensors {
+  kernels::WeightTensors tensors;
   PackKey key;
-  std::vector<kernels::WeightTensors> experts;
 };
 
+using Projection = std::vector<ExpertTensors>;  // By expert.
+
 bool is_plain(const kernels::WeightFormat& format) {
-  return format.bits == 0;
+  return format.bits == 0 && !kernels::is_block(format.kind);
 }
 
-// Converts experts to float32 if their floats, or their scales, have several dtypes.
-Projection widened(Projection projection) {
-  const bool plain = is_plain(projection.key.format);
-  for (auto& expert : projection.experts) {
+// Converts experts to float32 if their floats, or their scales, have several dtypes: a GPU
+// multiplies all experts at once.
+void unify(Projection& projection) {
+  const PackKey& first = projection.front().key;
+  if (std::ranges::all_of(projection, [&](const auto& e) { return e.key == first; })) {
+    return;
+  }
+  const bool plain = is_plain(first.format);
+  for (auto& [tensors, key] : projection) {
+    require(
+        key.format == first.format || (plain && is_plain(key.format)),
+        ErrorCode::kUnsupported,
+        "[{}] is quantized otherwise than expert 0, which a GPU can't run",
+        tensors.name
+    );
     if (plain) {
-      expert.weight = as_float32(expert.weight);
+      tensors.weight = as_float32(tensors.weight);
     }
-    for (auto* tensor : {&expert.scales, &expert.biases}) {
+    for (auto* tensor : {&tensors.scales, &tensors.biases}) {
       if (*tensor) {
         *tensor = as_float32(**tensor);
       }
     }
   }
   const auto format =
-      plain ? kernels::WeightFormat{.kind = kernels::WeightKind::kFloat32} : projection.key.format;
-  projection.key = pack_key(projection.experts.front(), format);
-  return projection;
+      plain ? kernels::WeightFormat{.kind = kernels::WeightKind::kFloat32} : first.format;
+  for (auto& [tensors, key] : projection) {
+    key = pack_key(tensors, format);
+  }
 }
 
 void refuse_bias(const Weights& scope) {
@@ -54,34 +69,24 @@ void refuse_bias(const Weights& scope) {
 
 Projection read_stacked(const Weights& scope, int inputs, int experts) {
   refuse_bias(scope);
-  auto tensors = scope.stacked_tensors(experts);
+  auto stack = scope.stacked_tensors(experts);
   const auto format = scope.linear_format(inputs);
-  return {pack_key(tensors.front(), format), std::move(tensors)};
+  Projection result;
+  for (auto& tensors : stack) {
+    const PackKey key = pack_key(tensors, format);
+    result.push_back({std::move(tensors), key});
+  }
+  return result;
 }
 
 Projection read_single(const Weights& weights, std::string_view name, int inputs, int experts) {
   Projection result;
-  bool same = true;
   for (int expert = 0; expert < experts; ++expert) {
     const auto scope = weights / "experts" / fmt::to_string(expert) / name;
     refuse_bias(scope);
-    result.experts.push_back(scope.linear_tensors());
-    const auto format = scope.linear_format(inputs);
-    const PackKey key = pack_key(result.experts.back(), format);
-    if (expert == 0) {
-      result.key = key;
-    }
-    const auto& first = result.key.format;
-    require(
-        format == first || (is_plain(format) && is_plain(first)),
-        ErrorCode::kUnsupported,
-        "[{}] is quantized otherwise than expert 0",
-        scope.path("weight")
-    );
-    same = same && key == result.key;
-  }
-  if (!same) {
-    return widened(std::move(result));
+    auto tensors = scope.linear_tensors();
+    const PackKey key = pack_key(tensors, scope.linear_format(inputs));
+    result.push_back({std::move(tensors), key});
   }
   return result;
 }
@@ -92,64 +97,63 @@ Projection read_projection(
   const auto stacked = weights / "switch_mlp" / part.name;
   auto result = stacked.has("weight") ? read_stacked(stacked, inputs, experts)
                                       : read_single(weights, part.name, inputs, experts);
-  for (const auto& tensors : result.experts) {
-    check_linear_shape(tensors, result.key.format, inputs, part.outputs);
+  for (const auto& [tensors, key] : result) {
+    check_linear_shape(tensors, key.format, inputs, part.outputs);
+  }
+  if (!kernels::on_cpu()) {
+    unify(result);
   }
   return result;
 }
 
-// Transposes: from the experts of each part to the parts of each expert.
-ExpertTensors by_expert(std::vector<Projection> projections) {
-  ExpertTensors result(projections.front().experts.size());
+// An expert's weights, those of one format joined.
+std::vector<kernels::ExpertPart> parts_of(
+    std::vector<Projection>& projections, std::size_t expert
+) {
+  std::vector<kernels::ExpertPart> parts;
+  std::optional<PackKey> last;
   for (auto& projection : projections) {
-    for (std::size_t expert = 0; expert < result.size(); ++expert) {
-      result[expert].push_back(std::move(projection.experts[expert]));
+    auto& [tensors, key] = projection[expert];
+    if (last != key) {
+      parts.push_back({{}, key.format});
+      last = key;
     }
+    parts.back().tensors.push_back(std::move(tensors));
   }
-  return result;
+  return parts;
+}
+
+kernels::ExpertWeights pack_experts(
+    const Weights& weights, const std::vector<ExpertLinear::Part>& parts, int inputs, int experts
+) {
+  std::vector<Projection> projections;
+  projections.reserve(parts.size());
+  for (const auto& part : parts) {
+    projections.push_back(read_projection(weights, part, inputs, experts));
+  }
+  std::vector<std::vector<kernels::ExpertPart>> by_expert;
+  for (std::size_t expert = 0; expert < projections.front().size(); ++expert) {
+    by_expert.push_back(parts_of(projections, expert));
+  }
+  return kernels::ExpertWeights::pack(by_expert);
 }
 
 }  // namespace
 
 ExpertLinear::ExpertLinear(
     const Weights& weights, const std::vector<Part>& parts, int inputs, int experts
-) {
-  std::vector<Projection> projections;
-  projections.reserve(parts.size());
+)
+    : weights_(pack_experts(weights, parts, inputs, experts)) {
   for (const auto& part : parts) {
     modules_.push_back((weights / "switch_mlp" / part.name).path(""));
-    projections.push_back(read_projection(weights, part, inputs, experts));
-  }
-  const auto key = projections.front().key;
-  if (std::ranges::all_of(projections, [&](const auto& p) { return p.key == key; })) {
-    const auto packed = kernels::ExpertWeights::pack(by_expert(std::move(projections)), key.format);
-    products_.push_back(packed);
-    return;
-  }
-  for (auto& projection : projections) {
-    const auto own = projection.key.format;
-    products_.push_back(kernels::ExpertWeights::pack(by_expert({std::move(projection)}), own));
   }
 }
 
 mx::array ExpertLinear::operator()(
     const mx::array& x, const kernels::ExpertPermutation& sorted, const RowContext& adapters
 ) const {
-  adapters.observe(x, sorted, modules_, products_.front().experts());
-  std::vector<mx::array> results;
-  results.reserve(products_.size());
-  for (const auto& product : products_) {
-    results.push_back(kernels::expert_linear(x, sorted, product));
-  }
-  return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
-}
-
-std::size_t ExpertLinear::expert_nbytes() const {
-  std::size_t total = 0;
-  for (const auto& product : products_) {
-    total += product.expert_nbytes();
-  }
-  return total;
+  adapters.observe(x, sorted, modules_, weights_.experts());
+  return kernels::expert_linear(x, sorted, weights_);
 }
 
 Moe::Moe(const Weights& weights, const MoeOptions& options)
@@ -164,6 +168,39 @@ Moe::Moe(const Weights& weights, const MoeOptions& options)
       down_(weights, {{"down_proj", options.hidden}}, options.intermediate, options.experts) {}
 
 mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
+  const auto whole = block(x, adapters);
+  return whole ? kernels::experts_block(x, *whole) : parted(x, adapters);
+}
+
+kernels::ResidualNorm Moe::add_to(
+    const ResidualTarget& target, const mx::array& x, const RowContext& adapters
+) const {
+  const auto whole = block(x, adapters);
+  if (!whole) {
+    return target.add(parted(x, adapters), adapters);
+  }
+  const auto next = target.norm.after(target.stream, target.scale);
+  return target.norm.changed(kernels::experts_block(x, *whole, next), adapters);
+}
+
+std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowContext& adapters)
+    const {
+  const auto router = router_.projection(adapters);
+  if (!router) {
+    return std::nullopt;
+  }
+  kernels::ExpertsBlock whole{
+      *router,
+      options_.chosen,
+      options_.softmax_order,
+      gate_up_.weights(),
+      options_.activation,
+      down_.weights(),
+  };
+  return kernels::runs_experts_block(x, whole) ? std::optional(std::move(whole)) : std::nullopt;
+}
+
+mx::array Moe::parted(const mx::array& x, const RowContext& adapters) const {
   const auto choice =
       kernels::choose_experts(router_(x, adapters), options_.chosen, options_.softmax_order);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);

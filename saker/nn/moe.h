@@ -11,10 +11,12 @@
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/expert_choice.h"
 #include "saker/kernels/ops/expert_linear.h"
+#include "saker/kernels/ops/experts_block.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +32,8 @@ struct MoeOptions {
   kernels::Activation activation = kernels::Activation::kSilu;
 };
 
-// Projections of every expert with one input. They run as one product if their formats agree, else
-// as one each.
+// Projections of every expert with one input. Each expert's parts keep their formats; those of one
+// format are packed together. On a GPU a part has one format for all experts.
 class ExpertLinear {
  public:
   struct Part {
@@ -49,10 +51,12 @@ class ExpertLinear {
   ) const;
 
   // Bytes of one expert.
-  std::size_t expert_nbytes() const;
+  std::size_t expert_nbytes() const { return weights_.expert_nbytes(); }
+
+  const kernels::ExpertWeights& weights() const { return weights_; }
 
  private:
-  std::vector<kernels::ExpertWeights> products_;
+  kernels::ExpertWeights weights_;
   std::vector<std::string> modules_;  // The parts' paths, as MLX stacks them.
 };
 
@@ -66,14 +70,17 @@ class Moe {
   // As above, added to the target.
   kernels::ResidualNorm add_to(
       const ResidualTarget& target, const mx::array& x, const RowContext& adapters
-  ) const {
-    return target.add((*this)(x, adapters), adapters);
-  }
+  ) const;
 
   // Bytes that one token reads.
   std::size_t nbytes() const;
 
  private:
+  // The whole mixture as one operation on x; nullopt if the device, adapters or an observer part it.
+  std::optional<kernels::ExpertsBlock> block(const mx::array& x, const RowContext& adapters) const;
+  // As operator(), one operation after the other.
+  mx::array parted(const mx::array& x, const RowContext& adapters) const;
+
   MoeOptions options_;
   Linear router_;
   ExpertLinear gate_up_;

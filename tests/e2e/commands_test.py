@@ -395,6 +395,7 @@ class Bench(SakerTest):
         self.assertGreater(got["model"]["weight_bytes"], 0)
         self.assertGreater(got["model"]["cache_bytes"], 0)
         self.assertGreater(got["peak_memory_bytes"], 0)
+        self.assertGreaterEqual(got["cold_faults"], 0)
 
     def test_table(self):
         self.assertIn("tokens/s", self.ok("bench", DEMO, "-p", "8", "-n", "4", "-r", "1").decode())

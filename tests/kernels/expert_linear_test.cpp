@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/ops/linear.h"
 
 #include "tests/kernels/instruction_sets.h"
@@ -153,6 +154,58 @@ TEST_P(ExpertLinearTest, JoinsPartsAndReadsStridedRows) {
       to_vector(expert_linear(mx::contiguous(x), sorted, gate_weights))
   );
   EXPECT_EQ(expert_linear(mx::astype(x, mx::bfloat16), sorted, weights).dtype(), mx::bfloat16);
+}
+
+// Each expert's parts are in formats of their own.
+TEST_P(ExpertLinearTest, LaysPartsOfAnyFormatSideBySide) {
+  const std::vector<WeightFormat> formats = {
+      {WeightKind::kAffine, 4, 32}, {WeightKind::kFloat16}, weight_format(BlockKind::kQ80)
+  };
+  constexpr int kColumns = 64;
+  std::vector<std::vector<ExpertPart>> experts(3);
+  std::uint64_t seed = 0;
+  for (std::size_t expert = 0; expert < experts.size(); ++expert) {
+    const auto& other = formats[(expert + 1) % 3];
+    experts[expert].push_back(
+        {{random_weight(formats[expert], 20, kColumns, ++seed)}, formats[expert]}
+    );
+    if (expert > 0) {
+      experts[expert].push_back({{random_weight(other, 17, kColumns, ++seed)}, other});
+    } else {
+      experts[expert].push_back({{random_weight(other, 8, kColumns, ++seed)}, other});
+      experts[expert].push_back({{random_weight(other, 9, kColumns, ++seed)}, other});
+    }
+  }
+  const auto weights = ExpertWeights::pack(experts);
+  const auto x = random_rows(12, kColumns, 3);
+  const auto sorted =
+      sort_by_expert(mx::array({2, 0, 7, 1, 0, 2, 2, 1, 0, 2, 0, 2}, {12, 1}), weights.experts());
+  const auto y = to_vector(expert_linear(gather_rows(x, sorted), sorted, weights));
+  const auto pairs = to_vector<int>(sorted.pairs);
+  const auto of_place = to_vector<int>(sorted.experts);
+  for (std::size_t place = 0; place < 11; ++place) {
+    std::vector<float> expected;
+    for (const auto& part : experts[static_cast<std::size_t>(of_place[place])]) {
+      const auto weight = PackedWeight::pack(part.tensors, part.format);
+      const auto columns = to_vector(linear(rows_of(x, pairs[place], 1), weight));
+      expected.insert(expected.end(), columns.begin(), columns.end());
+    }
+    EXPECT_TRUE(same_bits(expected, y, place * 37)) << place;
+  }
+  EXPECT_TRUE(std::isnan(y[11 * 37]));
+  EXPECT_EQ(weights.dequantized().shape(), (mx::Shape{3, 37, kColumns}));
+}
+
+TEST(ExpertLinear, AGpuWantsOneFormat) {
+  const WeightFormat format = {WeightKind::kAffine, 4, 32};
+  const WeightFormat other = {WeightKind::kAffine, 8, 32};
+  const auto part = [](const WeightFormat& of) {
+    return std::vector<ExpertPart>{{{random_weight(of, 16, 64, 3)}, of}};
+  };
+  pretend_gpu(true);
+  EXPECT_THROW(ExpertWeights::pack({part(format), part(other)}), Error);
+  EXPECT_NO_THROW(ExpertWeights::pack({part(format), part(format)}));
+  pretend_gpu(false);
 }
 
 // A weight of NaN and a bad row show only where they were chosen.

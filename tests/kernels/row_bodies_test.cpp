@@ -110,6 +110,9 @@ TEST_P(RowBodiesTest, CurvesAreNearTheTruth) {
       const double limit = std::abs(expected) * (1e-6 + 1.2e-7 * gate[i] * gate[i]);
       ASSERT_NEAR(out[i], expected, limit + 1e-36) << gate[i];
     }
+    std::vector<float> in_place = gate;
+    curve.run({in_place.data(), up.data(), in_place.data()}, static_cast<int>(gate.size()));
+    EXPECT_EQ(in_place, out);
   }
   std::vector<float> capped(gate.size());
   bodies().softcap(gate.data(), 5.0F, capped.data(), static_cast<int>(gate.size()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/moe.h"
 
+#include "saker/kernels/gpu/backend.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/weights/pack_key.h"
 
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace saker::nn {
@@ -80,6 +82,15 @@ TensorMap stacked(const TensorMap& tensors) {
 mx::array random_rows(int rows) {
   return mx::random::normal({rows, kOptions.hidden}, mx::float32, mx::random::key(3));
 }
+
+struct PretendedGpu {
+  PretendedGpu() { kernels::pretend_gpu(true); }
+
+  ~PretendedGpu() { kernels::pretend_gpu(false); }
+
+  PretendedGpu(const PretendedGpu&) = delete;
+  PretendedGpu& operator=(const PretendedGpu&) = delete;
+};
 
 bool same(const mx::array& a, const mx::array& b) {
   return mx::array_equal(a, b).item<bool>();
@@ -179,20 +190,55 @@ TEST(Moe, ReadsScalesOfSeveralDtypes) {
   }
 }
 
-TEST(Moe, ReadsPlainExpertsOfSeveralDtypes) {
+// Rows of an expert have the bits that they have where all experts are in its formats.
+TEST(Moe, ExpertsKeepTheirFormats) {
+  MoeOptions options = kOptions;
+  options.chosen = 1;
+  constexpr WeightFormat kHalf{.kind = WeightKind::kBFloat16};
+  const auto x = random_rows(12);
+  const auto run = [&](const TensorMap& tensors) {
+    return Moe(Weights(tensors, {}), options)(x, {});
+  };
+  for (const auto& [format, other] : {std::pair(kHalf, kFloat), {kAffine4, kAffine8}}) {
+    const auto usual = single_experts(format, format);
+    auto others = single_experts(format, other);
+    others["gate.weight"] = usual.at("gate.weight");
+    for (const auto* leaf : {"gate.scales", "gate.biases"}) {
+      if (usual.contains(leaf)) {
+        others[leaf] = usual.at(leaf);
+      }
+    }
+    auto mixed = usual;
+    std::erase_if(mixed, [](const auto& tensor) { return tensor.first.starts_with("experts.2."); });
+    for (const auto& [name, tensor] : others) {
+      if (name.starts_with("experts.2.")) {
+        mixed[name] = tensor;
+      }
+    }
+    const Linear router = Linear::in_float32(Weights(usual, {}) / "gate", options.hidden, kExperts);
+    const auto ids = kernels::choose_experts(router(x, {}), 1, options.softmax_order).ids;
+    const auto is_other = mx::equal(ids, mx::array(2));
+    EXPECT_TRUE(mx::any(is_other).item<bool>() && !mx::all(is_other).item<bool>());
+    EXPECT_TRUE(same(run(mixed), mx::where(is_other, run(others), run(usual))));
+  }
+}
+
+TEST(Moe, AGpuWidensFloatsAndRefusesCodesOfSeveralFormats) {
+  const PretendedGpu gpu;
   constexpr WeightFormat kHalf{.kind = WeightKind::kBFloat16};
   auto tensors = single_experts(kHalf, kHalf);
+  const auto wide = single_experts(kHalf, kFloat);
   Tensor& up = tensors.at("experts.2.up_proj.weight");
   up = as_float32(up);
-  auto wide = tensors;
-  for (auto& [name, tensor] : wide) {
-    if (name.ends_with("up_proj.weight")) {
-      tensor = as_float32(tensor);
-    }
-  }
-  const auto x = random_rows(7);
-  const auto y = Moe(Weights(tensors, {}), kOptions)(x, {});
-  EXPECT_TRUE(same(y, Moe(Weights(wide, {}), kOptions)(x, {})));
+  EXPECT_EQ(
+      Moe(Weights(tensors, {}), kOptions).nbytes(), Moe(Weights(wide, {}), kOptions).nbytes()
+  );
+  auto mixed = single_experts(kFloat, kFloat);
+  mixed.erase("experts.1.up_proj.weight");
+  add(mixed, kAffine4, "experts.1.up_proj", kOptions.intermediate, kOptions.hidden);
+  expect_error(ErrorCode::kUnsupported, {"experts.1.up_proj.weight"}, [&] {
+    Moe(Weights(mixed, {}), kOptions);
+  });
 }
 
 TEST(Moe, CountsWhatOneRowReads) {
@@ -213,10 +259,6 @@ TEST(Moe, RefusesWhatDoesNotFit) {
   auto other = single;
   other["experts.1.down_proj.weight"] = single.at("experts.1.up_proj.weight");
   refused(ErrorCode::kCorruptData, "experts.1.down_proj.weight", other);
-  auto mixed = single;
-  mixed.erase("experts.1.up_proj.weight");
-  add(mixed, kAffine4, "experts.1.up_proj", kOptions.intermediate, kOptions.hidden);
-  refused(ErrorCode::kUnsupported, "experts.1.up_proj.weight", mixed);
   auto flat = stack;
   flat["switch_mlp.up_proj.weight"] = single.at("experts.0.up_proj.weight");
   refused(ErrorCode::kCorruptData, "switch_mlp.up_proj.weight", flat);

@@ -4,6 +4,7 @@
 // The machine's memory, this process's use of it, and out-of-memory errors.
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,10 @@ namespace saker {
 
 // The largest resident set so far, mapped file pages included, in bytes.
 std::size_t peak_memory_bytes();
+
+// Pages that this process waited for because they had to be read from a file, so far: its major
+// page faults.
+std::int64_t cold_faults();
 
 // The machine's memory, or the container's limit if that is less. SIZE_MAX if neither is known.
 std::size_t usable_memory_bytes();

@@ -40,12 +40,14 @@ BenchReport measure(const BenchArgs& args, const std::string& model) {
       .result = {},
       .limits = {},
   };
+  const std::int64_t faults = cold_faults();
   {
     Progress bar(static_cast<std::uint64_t>(args.request.repetitions) + 1, "measuring");
     report.result = engine->bench(args.request, [&bar](int done, int) {
       bar.set(static_cast<std::uint64_t>(done));
     });
   }
+  report.cold_faults = cold_faults() - faults;
   report.cache_bytes = engine->cache_bytes(
       args.request.depth + args.request.prompt_tokens + args.request.generation_tokens / 2,
       args.request.kv_bits

@@ -85,6 +85,7 @@ Json bench_json(const BenchReport& report) {
       {"generation_tps", spread_json(report.result.generation_tps)},
       {"load_s", facts.load_s},
       {"peak_memory_bytes", report.peak_bytes},
+      {"cold_faults", report.cold_faults},
       {"limits",
        {{"read_gbps", report.limits.read_gbps},
         {"bf16_gflops", report.limits.bf16_gflops},
@@ -125,19 +126,29 @@ std::string bench_text(const BenchReport& report) {
         report.limits.int8_gops
     );
   }
-  return text + fmt::format(
-                    "a step reads {:.1f} MB{}; loaded in {:.2f} s; peak memory {:.0f} MB\n",
-                    step_bytes(report) / 1e6,
-                    is_gpu ? "" : share_text(report),
-                    report.facts.load_s,
-                    static_cast<double>(report.peak_bytes) / 1e6
-                );
+  return text +
+         fmt::format(
+             "a step reads {:.1f} MB{}; loaded in {:.2f} s; peak memory {:.0f} MB{}\n",
+             step_bytes(report) / 1e6,
+             is_gpu ? "" : share_text(report),
+             report.facts.load_s,
+             static_cast<double>(report.peak_bytes) / 1e6,
+             report.cold_faults == 0 ? "" : fmt::format("; {} cold faults", report.cold_faults)
+         );
 }
 
 std::string bench_markdown(std::span<const BenchReport> reports) {
   using Row = std::vector<std::string>;
   std::vector<Row> rows{
-      {"model", "type", "MB a step", "tokens", "batch", "prompt t/s", "generation t/s", "load s"}
+      {"model",
+       "type",
+       "MB a step",
+       "tokens",
+       "batch",
+       "prompt t/s",
+       "generation t/s",
+       "load s",
+       "cold faults"}
   };
   for (const BenchReport& report : reports) {
     rows.push_back({
@@ -149,6 +160,7 @@ std::string bench_markdown(std::span<const BenchReport> reports) {
         rate_cell(report.result.prompt_tps),
         rate_cell(report.result.generation_tps),
         fmt::format("{:.2f}", report.facts.load_s),
+        fmt::to_string(report.cold_faults),
     });
   }
   std::vector<std::size_t> widths(rows.front().size());
@@ -174,7 +186,8 @@ std::string bench_csv(std::span<const BenchReport> reports) {
   std::string text =
       "model,path,model_type,instruction_set,prompt_tokens,generation_tokens,batch,depth,kv_bits,"
       "prompt_tps_min,prompt_tps_median,prompt_tps_max,generation_tps_min,generation_tps_median,"
-      "generation_tps_max,load_s,peak_memory_bytes,weight_bytes,cache_bytes\n";
+      "generation_tps_max,load_s,peak_memory_bytes,weight_bytes,cache_bytes,"
+      "cold_faults\n";
   for (const BenchReport& report : reports) {
     const engine::BenchRequest& request = report.request;
     text += fmt::format(
@@ -194,11 +207,12 @@ std::string bench_csv(std::span<const BenchReport> reports) {
       text += fmt::format(",{},{},{}", min, median, max);
     }
     text += fmt::format(
-        ",{},{},{},{}\n",
+        ",{},{},{},{},{}\n",
         report.facts.load_s,
         report.peak_bytes,
         report.facts.weight_bytes,
-        report.cache_bytes
+        report.cache_bytes,
+        report.cold_faults
     );
   }
   return text;

@@ -7,6 +7,7 @@
 #include "saker/engine/engine.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -17,8 +18,9 @@ struct BenchReport {
   engine::BenchRequest request;
   engine::BenchResult result;
   engine::MachineLimits limits;
-  std::size_t cache_bytes = 0;  // Read by one decode step.
-  std::size_t peak_bytes = 0;   // Peak of the process, up to this model.
+  std::size_t cache_bytes = 0;   // Read by one decode step.
+  std::size_t peak_bytes = 0;    // Peak of the process, up to this model.
+  std::int64_t cold_faults = 0;  // While it was measured, warm-up included (base/memory.h).
 };
 
 Json bench_json(const BenchReport& report);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/ops/blocks.h"
 
-#include "saker/base/error.h"
-#include "saker/kernels/cpu/dispatch/dispatch.h"
-#include "saker/kernels/cpu/dispatch/row_bodies.h"
 #include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/gpu/backend.h"
-#include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/attend_paths.h"
 #include "saker/kernels/ops/cpu_operation.h"
 #include "saker/kernels/ops/gated_rows.h"
 #include "saker/kernels/ops/linear_task.h"
 #include "saker/kernels/ops/merged_attention.h"
+#include "saker/kernels/ops/norm_stage.h"
 #include "saker/kernels/ops/strided_rows.h"
 #include "saker/kernels/storage/packed_storage.h"
 
@@ -98,26 +95,6 @@ struct AttentionStage {
   std::size_t first_of_heads() const { return has_bias ? 2 : 1; }
 };
 
-// The addition to the residual stream, and the norm.
-struct NormStage {
-  const RowBodies* bodies;
-  float eps;
-  float scale;
-
-  // `normed` [N, width] holds what is added, and then the norm.
-  void operator()(StridedRows& stream, StridedRows& weight, float* sum, float* normed) const {
-    const HeadRows added = stream.resolve();
-    const float* weights = weight.resolve().data;
-    const int width = stream.width();
-    each_row(stream.rows(), 3L * width, [&](int row) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
-      float* to = normed + at;
-      const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
-      bodies->rms_norm(task, width, eps);
-    });
-  }
-};
-
 // The stage and the GEMM on its rows. Inputs: the stage's, then the GEMM's bias if any.
 template <typename Stage>
 struct StagedProduct {
@@ -196,21 +173,13 @@ mx::array operation(Fused<Stage> fused, const Projection& output) {
 template <typename Stage>
 ResidualNorm operation(Fused<Stage> fused, const Projection& output, const NextNorm& next) {
   const auto shape = fused.shape(output);
-  require(
-      next.stream.shape() == shape && next.weight.shape() == mx::Shape{shape[1]},
-      ErrorCode::kInvalidArgument,
-      "{}: a residual stream of {} elements and a norm of {} do not fit [{}, {}]",
-      fused.name,
-      next.stream.size(),
-      next.weight.size(),
-      shape[0],
-      shape[1]
-  );
-  std::vector<mx::array> inputs = {next.stream, mx::astype(next.weight, mx::float32)};
+  auto inputs = norm_inputs(fused.name, next, shape);
   inputs.insert(inputs.end(), fused.inputs.begin(), fused.inputs.end());
-  const NormStage norm{kernel_table().rows, next.eps, next.scale};
   auto outputs = cpu_operation(
-      fused.name, {shape, shape}, inputs, NormedBlockBody<Stage>{std::move(fused.product), norm}
+      fused.name,
+      {shape, shape},
+      inputs,
+      NormedBlockBody<Stage>{std::move(fused.product), NormStage(next)}
   );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }

@@ -2,62 +2,21 @@
 #include "saker/kernels/ops/expert_choice.h"
 
 #include "saker/base/error.h"
-#include "saker/base/portable_math.h"
-#include "saker/base/row_loops.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/expert_rows.h"
 #include "saker/kernels/ops/strided_rows.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
 namespace saker::kernels {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Fills `ids` and `weights` [count] from one row of scores.
-void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* weights) {
-  const auto key = [&](int id) {
-    const float score = scores[static_cast<std::size_t>(id)];
-    return std::isnan(score) ? -kInfinity : score;
-  };
-  thread_local std::vector<int> order;
-  order.resize(scores.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(ids.size());
-  std::partial_sort(order.begin(), middle, order.end(), [&](int a, int b) {
-    return key(a) > key(b) || (key(a) == key(b) && a < b);
-  });
-  std::copy(order.begin(), middle, ids.begin());
-  const double largest = key(ids[0]);
-  const bool sound = std::isfinite(largest) &&
-                     std::ranges::none_of(scores, [](float score) { return std::isnan(score); });
-  if (!sound) {
-    std::fill_n(weights, ids.size(), std::numeric_limits<float>::quiet_NaN());
-    return;
-  }
-  const auto weight = [&](int id) { return portable_exp(key(id) - largest); };
-  double sum = 0.0;
-  if (rule == SoftmaxOrder::kBeforeTopK) {
-    sum = row_loops().exp_sum(scores.data(), scores.size(), largest);
-  } else {
-    for (const int id : ids) {
-      sum += weight(id);
-    }
-  }
-  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-    weights[rank] = static_cast<float>(weight(ids[rank]) / sum);
-  }
-}
 
 struct ChooseBody {
   int count;
@@ -75,73 +34,22 @@ struct ChooseBody {
       // An exponential costs about as much as reading 16 floats.
       each_row(scores.rows(), 16L * scores.width(), [&](int row) {
         const auto at = static_cast<std::size_t>(row) * chosen;
-        choose({StridedRows::at(from, row, 0), width}, rule, {ids + at, chosen}, weights + at);
+        choose_row({StridedRows::at(from, row, 0), width}, rule, {ids + at, chosen}, weights + at);
       });
     };
   }
 };
-
-// A counting sort. Ids outside [0, experts) come last, as expert `experts`.
-void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) {
-  const auto expert_of = [&](int id) {
-    return static_cast<std::size_t>(id >= 0 && id < experts ? id : experts);
-  };
-  std::vector<int> places(static_cast<std::size_t>(experts) + 2, 0);
-  for (const int id : ids) {
-    ++places[expert_of(id) + 1];
-  }
-  std::partial_sum(places.begin(), places.end(), places.begin());
-  for (std::size_t pair = 0; pair < ids.size(); ++pair) {
-    const std::size_t expert = expert_of(ids[pair]);
-    const int place = places[expert]++;
-    pairs[place] = static_cast<int>(pair);
-    sorted[place] = static_cast<int>(expert);
-  }
-}
-
-// A row's sum, one product after the other in order of rank.
-void combine_row(
-    const float* y, std::span<const int> places, const float* weights, int width, float* out
-) {
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    const float* from = y + static_cast<std::ptrdiff_t>(places[rank]) * width;
-    const float factor = weights[rank];
-    if (rank == 0) {
-      std::transform(from, from + width, out, [factor](float value) { return factor * value; });
-    } else {
-      std::transform(from, from + width, out, out, [factor](float value, float sum) {
-        return sum + factor * value;
-      });
-    }
-  }
-}
 
 // Inputs y [P, K], pairs [P], weights [N, R], dense; output [N, K].
 auto combine_body(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
   const float* y = inputs[0].data<float>();
   const int* pairs = inputs[1].data<int>();
   const float* weights = inputs[2].data<float>();
+  const std::size_t count = inputs[1].size();
   const int rows = inputs[2].shape(0);
-  const int ranks = inputs[2].shape(1);
   const int width = inputs[0].shape(1);
   float* out = outputs[0].data<float>();
-  return [=] {
-    const auto count = static_cast<std::size_t>(ranks);
-    std::vector<int> places(static_cast<std::size_t>(rows) * count);
-    for (std::size_t place = 0; place < places.size(); ++place) {
-      places[static_cast<std::size_t>(pairs[place])] = static_cast<int>(place);
-    }
-    each_row(rows, std::int64_t{width} * (ranks + 1), [&](int row) {
-      const auto first = static_cast<std::size_t>(row) * count;
-      combine_row(
-          y,
-          {places.data() + first, count},
-          weights + first,
-          width,
-          out + static_cast<std::ptrdiff_t>(row) * width
-      );
-    });
-  };
+  return [=] { combine_rows(y, places_of_pairs({pairs, count}), weights, rows, width, out); };
 }
 
 void check_combined(const mx::array& y, const ExpertPermutation& sorted, const mx::array& weights) {

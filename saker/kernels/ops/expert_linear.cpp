@@ -4,70 +4,103 @@
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
 #include "saker/kernels/cpu/dispatch/multiply.h"
+#include "saker/kernels/cpu/runtime/mapped_pages.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/expert_rows.h"
+#include "saker/kernels/ops/linear_task.h"
 #include "saker/kernels/storage/packed_storage.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
 namespace saker::kernels {
 namespace {
 
-// One product per run of equal experts. Rows of a nonexistent expert become NaN.
+bool has_parts(const ExpertWeights::Packed& weights) {
+  return std::ranges::any_of(weights, [](const auto& parts) { return parts.size() > 1; });
+}
+
+// Rows times their experts' weights, one product per run and part. A run's parts lie one after the
+// other. Rows of a nonexistent expert become NaN.
 void multiply_runs(
     const LinearBodies& bodies,
-    const std::vector<PackedWeight>& weights,
+    const ExpertWeights& weights,
     const InputRows& x,
-    std::span<const int> experts,
+    std::span<const ExpertRun> runs,
     float* out
 ) {
-  thread_local std::vector<RowProduct> kept;
-  std::vector<RowProduct>& products = kept;
-  products.clear();
-  const std::ptrdiff_t width = weights.front().rows();
-  for (auto run = experts.begin(); run != experts.end();) {
-    const auto end = std::find_if(run, experts.end(), [&](int expert) { return expert != *run; });
-    const std::ptrdiff_t first = run - experts.begin();
-    const std::ptrdiff_t count = end - run;
-    if (*run >= 0 && *run < static_cast<int>(weights.size())) {
-      RowProduct product;
-      product.weight = &weights[static_cast<std::size_t>(*run)].storage().matrix;
-      product.x = x;
-      product.x.data += first * x.row_stride;
-      product.x.count = static_cast<int>(count);
-      product.out = out + first * width;
-      products.push_back(product);
-    } else {
-      std::fill_n(out + first * width, count * width, std::numeric_limits<float>::quiet_NaN());
+  std::vector<RowProduct> products;
+  for (const ExpertRun& run : runs) {
+    float* to = out + std::ptrdiff_t{run.first} * weights.rows();
+    if (run.expert < 0 || run.expert >= weights.experts()) {
+      const std::ptrdiff_t count = std::ptrdiff_t{run.count} * weights.rows();
+      std::fill_n(to, count, std::numeric_limits<float>::quiet_NaN());
+      continue;
     }
-    run = end;
+    RowProduct product;
+    product.x = x;
+    product.x.data += run.first * x.row_stride;
+    product.x.count = run.count;
+    for (const PackedWeight& part : (*weights.packed())[static_cast<std::size_t>(run.expert)]) {
+      product.weight = &part.storage().matrix;
+      product.out = to;
+      products.push_back(product);
+      to += std::ptrdiff_t{run.count} * part.rows();
+    }
   }
   multiply_rows(bodies, products);
+}
+
+// Copies results from where a run's parts lie one after the other to rows of all parts.
+void lay_side_by_side(
+    const ExpertWeights& weights, const float* results, std::span<const ExpertRun> runs, float* out
+) {
+  for (const ExpertRun& run : runs) {
+    const std::ptrdiff_t at = std::ptrdiff_t{run.first} * weights.rows();
+    const float* from = results + at;
+    float* to = out + at;
+    if (run.expert < 0 || run.expert >= weights.experts()) {
+      std::copy_n(from, std::ptrdiff_t{run.count} * weights.rows(), to);
+      continue;
+    }
+    for (const PackedWeight& part : (*weights.packed())[static_cast<std::size_t>(run.expert)]) {
+      for (int row = 0; row < run.count; ++row, from += part.rows()) {
+        std::copy_n(from, part.rows(), to + std::ptrdiff_t{row} * weights.rows());
+      }
+      to += part.rows();
+    }
+  }
 }
 
 mx::array cpu_expert_linear(
     const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 ) {
   const LinearBodies* bodies = kernel_table().linear;
-  check_order(*bodies, weights.packed()->front().storage().matrix);
-  const auto body = [bodies, packed = weights.packed()](
-                        const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs
-                    ) {
-    InputRows rows;
-    rows.data = arrays[0].data<float>();
-    rows.row_stride = arrays[0].strides()[0];
-    rows.column_stride = arrays[0].strides()[1];
-    const std::span<const int> experts(arrays[1].data<int>(), arrays[1].size());
-    float* out = outputs[0].data<float>();
-    return [bodies, packed, rows, experts, out] {
-      multiply_runs(*bodies, *packed, rows, experts, out);
-    };
-  };
+  weights.check_orders(*bodies);
+  const auto body =
+      [bodies, weights](const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) {
+        const InputRows rows = input_rows(arrays[0]);
+        const std::span<const int> experts(arrays[1].data<int>(), arrays[1].size());
+        float* out = outputs[0].data<float>();
+        return [bodies, weights, rows, experts, out] {
+          const auto runs = runs_of(experts);
+          if (!has_parts(*weights.packed())) {
+            multiply_runs(*bodies, weights, rows, runs, out);
+            return;
+          }
+          mx::array apart = memory_for({rows.count, weights.rows()});
+          multiply_runs(*bodies, weights, rows, runs, apart.data<float>());
+          lay_side_by_side(weights, apart.data<float>(), runs, out);
+        };
+      };
   const auto y = cpu_operation(
       "ExpertLinear",
       {x.shape(0), weights.rows()},
@@ -83,13 +116,14 @@ mx::array one_row_each(const mx::array& x) {
   return mx::reshape(mx::contiguous(x), {x.shape(0), 1, x.shape(1)});
 }
 
-mx::array gpu_expert_linear(
-    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
+// One part of all experts.
+mx::array gpu_product(
+    const mx::array& x, const ExpertPermutation& sorted, const PackedWeight& part, int experts
 ) {
-  const MlxWeight& arrays = *weights.packed()->front().storage().arrays;
-  const WeightFormat& format = weights.format();
+  const MlxWeight& arrays = *part.storage().arrays;
+  const WeightFormat& format = part.format();
   const auto stacked = [&](const mx::array& array) {
-    return mx::reshape(array, {weights.experts(), weights.rows(), array.shape(1)});
+    return mx::reshape(array, {experts, part.rows() / experts, array.shape(1)});
   };
   const auto rows = one_row_each(mx::astype(x, operand_dtype(arrays)));
   const auto product =
@@ -117,6 +151,74 @@ mx::array gpu_expert_linear(
   return mx::squeeze(product, 1);
 }
 
+mx::array gpu_expert_linear(
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
+) {
+  std::vector<mx::array> results;
+  for (const PackedWeight& part : weights.packed()->front()) {
+    results.push_back(gpu_product(x, sorted, part, weights.experts()));
+  }
+  return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
+}
+
+// Blocks that follow each other in the file are asked for together.
+void ask_for_blocks(const PackedMatrix& matrix) {
+  const std::size_t block_bytes =
+      static_cast<std::size_t>(matrix.tile_row_bytes()) * std::size_t{kBlockRows};
+  const std::byte* first = matrix.block(0);
+  const std::byte* end = first;
+  for (int block = 0; block < matrix.blocks(); ++block) {
+    const std::byte* at = matrix.block(block);
+    if (at != end) {
+      will_need(first, static_cast<std::size_t>(end - first));
+      first = at;
+    }
+    end = at + block_bytes;
+  }
+  will_need(first, static_cast<std::size_t>(end - first));
+}
+
+std::vector<PackedWeight> pack_parts(const std::vector<ExpertPart>& parts) {
+  std::vector<PackedWeight> packed;
+  for (const ExpertPart& part : parts) {
+    packed.push_back(PackedWeight::pack(part.tensors, part.format));
+    require(
+        packed.back().columns() == packed.front().columns(),
+        ErrorCode::kCorruptData,
+        "[{}] got {} columns, expected {} like its first part",
+        part.tensors.front().name,
+        packed.back().columns(),
+        packed.front().columns()
+    );
+  }
+  return packed;
+}
+
+// For a GPU: each part of all experts as one weight.
+std::vector<PackedWeight> pack_stacks(const std::vector<std::vector<ExpertPart>>& experts) {
+  std::vector<ExpertPart> stacks = experts.front();
+  for (std::size_t expert = 1; expert < experts.size(); ++expert) {
+    const auto& parts = experts[expert];
+    require(
+        std::ranges::equal(parts, stacks, {}, &ExpertPart::format, &ExpertPart::format),
+        ErrorCode::kUnsupported,
+        "[{}] is in another format than expert 0, which a GPU can't run",
+        parts.front().tensors.front().name
+    );
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      auto& all = stacks[i].tensors;
+      all.insert(all.end(), parts[i].tensors.begin(), parts[i].tensors.end());
+    }
+  }
+  return pack_parts(stacks);
+}
+
+int rows_of(const std::vector<PackedWeight>& parts) {
+  return std::transform_reduce(parts.begin(), parts.end(), 0, std::plus{}, [](const auto& part) {
+    return part.rows();
+  });
+}
+
 void check_rows(const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights) {
   require(
       x.ndim() == 2 && x.shape(1) == weights.columns() &&
@@ -131,57 +233,88 @@ void check_rows(const mx::array& x, const ExpertPermutation& sorted, const Exper
 
 }  // namespace
 
-ExpertWeights::ExpertWeights(int experts, int rows, std::vector<PackedWeight> packed)
-    : experts_(experts),
-      rows_(rows),
-      packed_(std::make_shared<const std::vector<PackedWeight>>(std::move(packed))) {}
+ExpertWeights::ExpertWeights(int experts, int rows, Packed packed)
+    : experts_(experts), rows_(rows), packed_(std::make_shared<const Packed>(std::move(packed))) {}
+
+ExpertWeights ExpertWeights::pack(const std::vector<std::vector<ExpertPart>>& experts) {
+  require(!experts.empty(), ErrorCode::kInternal, "[experts] got no expert to pack");
+  const int count = static_cast<int>(experts.size());
+  if (!on_cpu()) {
+    auto packed = pack_stacks(experts);
+    const int rows = rows_of(packed) / count;
+    return {count, rows, {std::move(packed)}};
+  }
+  Packed packed;
+  packed.reserve(experts.size());
+  for (const auto& expert : experts) {
+    packed.push_back(pack_parts(expert));
+    const int rows = rows_of(packed.back());
+    const int columns = packed.back().front().columns();
+    require(
+        rows == rows_of(packed.front()) && columns == packed.front().front().columns(),
+        ErrorCode::kCorruptData,
+        "[{}] got [{}, {}], expected [{}, {}] like expert 0",
+        expert.front().tensors.front().name,
+        rows,
+        columns,
+        rows_of(packed.front()),
+        packed.front().front().columns()
+    );
+  }
+  const int rows = rows_of(packed.front());
+  return {count, rows, std::move(packed)};
+}
 
 ExpertWeights ExpertWeights::pack(
     const std::vector<std::vector<WeightTensors>>& experts, const WeightFormat& format
 ) {
-  require(!experts.empty(), ErrorCode::kInternal, "[experts] got no expert to pack");
-  const int count = static_cast<int>(experts.size());
-  std::vector<PackedWeight> packed;
-  if (!on_cpu()) {
-    std::vector<WeightTensors> parts;
-    for (const auto& expert : experts) {
-      parts.insert(parts.end(), expert.begin(), expert.end());
-    }
-    packed.push_back(PackedWeight::pack(parts, format));
-    return {count, packed.front().rows() / count, std::move(packed)};
-  }
-  packed.reserve(experts.size());
+  std::vector<std::vector<ExpertPart>> parts;
+  parts.reserve(experts.size());
   for (const auto& expert : experts) {
-    packed.push_back(PackedWeight::pack(expert, format));
-    const PackedWeight& first = packed.front();
-    const PackedWeight& last = packed.back();
-    require(
-        first.rows() == last.rows() && first.columns() == last.columns(),
-        ErrorCode::kCorruptData,
-        "[{}] got [{}, {}], expected [{}, {}] like expert 0",
-        expert.front().name,
-        last.rows(),
-        last.columns(),
-        first.rows(),
-        first.columns()
-    );
+    parts.push_back({{expert, format}});
   }
-  return {count, packed.front().rows(), std::move(packed)};
+  return pack(parts);
+}
+
+void ExpertWeights::check_orders(const LinearBodies& bodies) const {
+  // All experts are packed at once.
+  for (const PackedWeight& part : packed_->front()) {
+    check_order(bodies, part.storage().matrix);
+  }
+}
+
+void ExpertWeights::ask_for_pages(int expert) const {
+  for (const PackedWeight& part : (*packed_)[static_cast<std::size_t>(expert)]) {
+    if (part.storage().matrix.in_place()) {
+      ask_for_blocks(part.storage().matrix);
+    }
+  }
 }
 
 std::size_t ExpertWeights::expert_nbytes() const {
-  const PackedWeight& first = packed_->front();
-  return packed_->size() == 1 ? first.nbytes() / static_cast<std::size_t>(experts_)
-                              : first.nbytes();
+  std::size_t total = 0;
+  for (const auto& parts : *packed_) {
+    for (const PackedWeight& part : parts) {
+      total += part.nbytes();
+    }
+  }
+  return total / static_cast<std::size_t>(experts_);
 }
 
 mx::array ExpertWeights::dequantized() const {
-  std::vector<mx::array> parts;
-  parts.reserve(packed_->size());
-  for (const PackedWeight& weight : *packed_) {
-    parts.push_back(weight.dequantized());
+  std::vector<mx::array> all;
+  for (const auto& parts : *packed_) {
+    for (const PackedWeight& part : parts) {
+      all.push_back(part.dequantized());
+    }
   }
-  return mx::reshape(mx::concatenate(parts, 0), {experts_, rows_, columns()});
+  if (packed_->size() > 1 || all.size() == 1) {
+    return mx::reshape(mx::concatenate(all, 0), {experts_, rows_, columns()});
+  }
+  for (mx::array& part : all) {  // Each of all experts.
+    part = mx::reshape(part, {experts_, part.shape(0) / experts_, columns()});
+  }
+  return mx::concatenate(all, 1);
 }
 
 mx::array expert_linear(

@@ -15,11 +15,25 @@
 
 namespace saker::kernels {
 
-// Weights [N, K] of E experts, in one format. Immutable; copies share the memory.
+struct LinearBodies;
+
+// Tensors of an expert's weight in one format; their rows follow each other.
+struct ExpertPart {
+  std::vector<WeightTensors> tensors;
+  WeightFormat format;
+};
+
+// Weights [N, K] of E experts, each of parts with formats of their own. Immutable; copies share the
+// memory.
 class ExpertWeights {
  public:
-  // `experts` holds the parts of each expert's weight, as PackedWeight::pack takes them. Throws
-  // kCorruptData when shapes and format disagree.
+  // By expert, then by part. On a GPU: by part, all experts' rows in one weight.
+  using Packed = std::vector<std::vector<PackedWeight>>;
+
+  // `experts` holds the parts of each expert. Throws kCorruptData when shapes and formats disagree,
+  // kUnsupported on a GPU unless all experts' parts have the same formats.
+  static ExpertWeights pack(const std::vector<std::vector<ExpertPart>>& experts);
+  // As above, all in one format.
   static ExpertWeights pack(
       const std::vector<std::vector<WeightTensors>>& experts, const WeightFormat& format
   );
@@ -28,24 +42,27 @@ class ExpertWeights {
 
   int rows() const { return rows_; }  // N
 
-  int columns() const { return packed_->front().columns(); }  // K
+  int columns() const { return packed_->front().front().columns(); }  // K
 
-  const WeightFormat& format() const { return packed_->front().format(); }
+  // Asks for an expert's pages all at once, if its weights stay in the checkpoint's file. CPU only.
+  void ask_for_pages(int expert) const;
 
-  // Bytes of one expert.
+  // Bytes of one expert: the mean, if they differ.
   std::size_t expert_nbytes() const;
   // All weights in float32, [E, N, K]: for references.
   mx::array dequantized() const;
 
-  // On CPU one weight per expert; on a GPU one weight with all experts' rows. Not for callers.
-  const std::shared_ptr<const std::vector<PackedWeight>>& packed() const { return packed_; }
+  // Not for callers. Throws kInternal unless `bodies` multiply all weights: CPU only.
+  void check_orders(const LinearBodies& bodies) const;
+
+  const std::shared_ptr<const Packed>& packed() const { return packed_; }
 
  private:
-  ExpertWeights(int experts, int rows, std::vector<PackedWeight> packed);
+  ExpertWeights(int experts, int rows, Packed packed);
 
   int experts_;
   int rows_;
-  std::shared_ptr<const std::vector<PackedWeight>> packed_;
+  std::shared_ptr<const Packed> packed_;
 };
 
 // Each row times its expert's weight: x [P, K], one row per sorted pair -> [P, N] in the dtype that

@@ -3,7 +3,8 @@
 
 // Bodies of operations on single rows: norms, rotary embedding and elementwise curves. A body sees
 // one row only, so a row's bits cannot depend on another. Inputs need no alignment. Outputs do not
-// overlap inputs, except that a norm or a rotation may write over its x.
+// overlap inputs, except that a norm or a rotation may write over its x, and a gated activation over
+// its gate.
 
 #include <cstdint>
 

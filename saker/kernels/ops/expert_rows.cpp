@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/ops/expert_rows.h"
+
+#include "saker/base/portable_math.h"
+#include "saker/base/row_loops.h"
+#include "saker/kernels/layout/row_tiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+namespace saker::kernels {
+namespace {
+
+// A row's sum, one product after the other in order of rank.
+void combine_row(
+    const float* y, std::span<const int> places, const float* weights, int width, float* out
+) {
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const float* from = y + static_cast<std::ptrdiff_t>(places[rank]) * width;
+    const float factor = weights[rank];
+    if (rank == 0) {
+      std::transform(from, from + width, out, [factor](float value) { return factor * value; });
+    } else {
+      std::transform(from, from + width, out, out, [factor](float value, float sum) {
+        return sum + factor * value;
+      });
+    }
+  }
+}
+
+}  // namespace
+
+void choose_row(
+    std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* weights
+) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto key = [&](int id) {
+    const float score = scores[static_cast<std::size_t>(id)];
+    return std::isnan(score) ? -kInfinity : score;
+  };
+  thread_local std::vector<int> order;
+  order.resize(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(ids.size());
+  std::partial_sort(order.begin(), middle, order.end(), [&](int a, int b) {
+    return key(a) > key(b) || (key(a) == key(b) && a < b);
+  });
+  std::copy(order.begin(), middle, ids.begin());
+  const double largest = key(ids[0]);
+  const bool sound = std::isfinite(largest) &&
+                     std::ranges::none_of(scores, [](float score) { return std::isnan(score); });
+  if (!sound) {
+    std::fill_n(weights, ids.size(), std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  const auto weight = [&](int id) { return portable_exp(key(id) - largest); };
+  double sum = 0.0;
+  if (rule == SoftmaxOrder::kBeforeTopK) {
+    sum = row_loops().exp_sum(scores.data(), scores.size(), largest);
+  } else {
+    for (const int id : ids) {
+      sum += weight(id);
+    }
+  }
+  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
+    weights[rank] = static_cast<float>(weight(ids[rank]) / sum);
+  }
+}
+
+void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) {
+  const auto expert_of = [&](int id) {
+    return static_cast<std::size_t>(id >= 0 && id < experts ? id : experts);
+  };
+  std::vector<int> places(static_cast<std::size_t>(experts) + 2, 0);
+  for (const int id : ids) {
+    ++places[expert_of(id) + 1];
+  }
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  for (std::size_t pair = 0; pair < ids.size(); ++pair) {
+    const std::size_t expert = expert_of(ids[pair]);
+    const int place = places[expert]++;
+    pairs[place] = static_cast<int>(pair);
+    sorted[place] = static_cast<int>(expert);
+  }
+}
+
+std::vector<ExpertRun> runs_of(std::span<const int> sorted) {
+  std::vector<ExpertRun> runs;
+  for (int place = 0; const int expert : sorted) {
+    if (runs.empty() || runs.back().expert != expert) {
+      runs.push_back({.expert = expert, .first = place});
+    }
+    ++runs.back().count;
+    ++place;
+  }
+  return runs;
+}
+
+std::vector<int> places_of_pairs(std::span<const int> pairs) {
+  std::vector<int> places(pairs.size());
+  for (std::size_t place = 0; place < pairs.size(); ++place) {
+    places[static_cast<std::size_t>(pairs[place])] = static_cast<int>(place);
+  }
+  return places;
+}
+
+void combine_rows(
+    const float* y,
+    std::span<const int> places,
+    const float* weights,
+    int rows,
+    int width,
+    float* out
+) {
+  const std::size_t ranks = rows == 0 ? 0 : places.size() / static_cast<std::size_t>(rows);
+  each_row(rows, std::int64_t{width} * static_cast<std::int64_t>(ranks + 1), [&](int row) {
+    const std::size_t first = static_cast<std::size_t>(row) * ranks;
+    float* to = out + static_cast<std::ptrdiff_t>(row) * width;
+    combine_row(y, places.subspan(first, ranks), weights + first, width, to);
+  });
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/ops/experts_block.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/dispatch/multiply_chain.h"
+#include "saker/kernels/cpu/runtime/mapped_pages.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/row_tiles.h"
+#include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/expert_rows.h"
+#include "saker/kernels/ops/gated_rows.h"
+#include "saker/kernels/ops/linear_task.h"
+#include "saker/kernels/ops/norm_stage.h"
+#include "saker/kernels/ops/strided_rows.h"
+#include "saker/kernels/storage/packed_storage.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+constexpr const char* kName = "SakerExpertsBlock";
+
+// The experts that rows take.
+struct Routes {
+  std::vector<int> ids;        // [N, R]
+  std::vector<float> weights;  // [N, R]
+  std::vector<int> pairs;      // [P], sorted by expert.
+  std::vector<ExpertRun> runs;
+  int ranks;
+
+  Routes(const float* scores, int rows, int experts, int chosen, SoftmaxOrder order)
+      : ids(static_cast<std::size_t>(rows) * static_cast<std::size_t>(chosen)),
+        weights(ids.size()),
+        pairs(ids.size()),
+        ranks(chosen) {
+    const auto width = static_cast<std::size_t>(experts);
+    const auto count = static_cast<std::size_t>(chosen);
+    // An exponential costs about as much as reading 16 floats.
+    each_row(rows, 16L * experts, [&](int row) {
+      const std::size_t at = static_cast<std::size_t>(row) * count;
+      const std::span<const float> of_row(scores + static_cast<std::size_t>(row) * width, width);
+      choose_row(of_row, order, {ids.data() + at, count}, weights.data() + at);
+    });
+    std::vector<int> sorted(ids.size());
+    sort_pairs(ids, experts, pairs.data(), sorted.data());
+    runs = runs_of(sorted);
+  }
+
+  int row_at(int place) const { return pairs[static_cast<std::size_t>(place)] / ranks; }
+};
+
+// Where a run's gates and ups lie: its rows of gates, then those of ups, or both side by side.
+struct GateRows {
+  float* gate;
+  float* up;
+  std::ptrdiff_t stride;
+};
+
+// The products of all runs.
+class ExpertProducts {
+ public:
+  ExpertProducts(
+      const ExpertWeights& gate_up, const ExpertWeights& down, const InputRows& x, Routes routes
+  )
+      : routes_(std::move(routes)),
+        x_(x),
+        width_(down.columns()),
+        merged_(memory_for({pairs(), 2 * width_})),
+        fed_(memory_for({pairs(), down.rows()})) {
+    for (const ExpertRun& run : routes_.runs) {
+      const auto expert = static_cast<std::size_t>(run.expert);
+      add_gate_up(run, (*gate_up.packed())[expert]);
+      add_down(run, (*down.packed())[expert].front(), down.rows());
+    }
+  }
+
+  ExpertProducts(const ExpertProducts&) = delete;
+  ExpertProducts& operator=(const ExpertProducts&) = delete;
+
+  // Sums [N, outputs].
+  void operator()(const LinearBodies& bodies, GatedFunction function, float* out) {
+    ProductChain chain{first_, feeds_, second_, {}};
+    chain.between = [this, function](int run) {
+      const GateRows& rows = gates_[static_cast<std::size_t>(run)];
+      const int count = routes_.runs[static_cast<std::size_t>(run)].count;
+      for (std::ptrdiff_t row = 0; row < count; ++row) {
+        float* gate = rows.gate + row * rows.stride;
+        function({gate, rows.up + row * rows.stride, gate}, width_);
+      }
+    };
+    multiply_chain(bodies, chain);
+    combine_rows(
+        fed_.data<float>(),
+        places_of_pairs(routes_.pairs),
+        routes_.weights.data(),
+        x_.count,
+        fed_.shape(1),
+        out
+    );
+  }
+
+ private:
+  int pairs() const { return static_cast<int>(routes_.pairs.size()); }
+
+  void add_gate_up(const ExpertRun& run, const std::vector<PackedWeight>& parts) {
+    float* out = merged_.data<float>() + std::ptrdiff_t{run.first} * 2 * width_;
+    const bool is_joined = parts.size() == 1;
+    const std::ptrdiff_t to_up = is_joined ? width_ : std::ptrdiff_t{run.count} * width_;
+    gates_.push_back({out, out + to_up, is_joined ? 2 * width_ : width_});
+    for (const PackedWeight& part : parts) {
+      RowProduct product{&part.storage().matrix, rows_of(run), nullptr, out};
+      if (run.count > 1) {
+        product.make = &gather_;
+        product.first_made = run.first;
+      }
+      first_.push_back(product);
+      feeds_.push_back(static_cast<int>(second_.size()));
+      out += to_up;
+    }
+  }
+
+  // A single row is read where it is, so that its experts share what is prepared of it.
+  InputRows rows_of(const ExpertRun& run) const {
+    InputRows rows = x_;
+    rows.count = run.count;
+    rows.data += run.count == 1 ? routes_.row_at(run.first) * x_.row_stride : 0;
+    return rows;
+  }
+
+  void add_down(const ExpertRun& run, const PackedWeight& weight, int outputs) {
+    const GateRows& rows = gates_.back();
+    float* out = fed_.data<float>() + std::ptrdiff_t{run.first} * outputs;
+    const InputRows activated{rows.gate, rows.stride, 1, run.count};
+    second_.push_back({&weight.storage().matrix, activated, nullptr, out});
+  }
+
+  void gather(int first, int count, float* to) const {
+    for (int place = first; place < first + count; ++place) {
+      const float* from = x_.data + routes_.row_at(place) * x_.row_stride;
+      for (int k = 0; k < columns(); ++k) {
+        to[k] = from[k * x_.column_stride];
+      }
+      to += columns();
+    }
+  }
+
+  int columns() const { return first_.front().weight->columns; }
+
+  Routes routes_;
+  InputRows x_;
+  int width_;         // F
+  mx::array merged_;  // [P, 2 F]: gates and ups; then activated rows in place of gates.
+  mx::array fed_;     // [P, outputs]
+  std::vector<RowProduct> first_;
+  std::vector<int> feeds_;
+  std::vector<RowProduct> second_;
+  std::vector<GateRows> gates_;  // By run.
+  RowProducer gather_ = [this](int first, int count, float* to) { gather(first, count, to); };
+};
+
+// The operation's task. Inputs: x, the router's bias if any.
+struct ExpertsTask {
+  LinearTask router;
+  bool has_bias;
+  int chosen;
+  SoftmaxOrder softmax_order;
+  ExpertWeights gate_up;
+  ExpertWeights down;
+  const LinearBodies* bodies;
+  GatedFunction function;
+
+  void operator()(std::span<const mx::array> inputs, float* out) const {
+    const InputRows x = input_rows(inputs[0]);
+    mx::array scores = memory_for({x.count, router.outputs});
+    router(x, has_bias ? inputs[1].data<float>() : nullptr, scores.data<float>());
+    Routes routes(scores.data<float>(), x.count, router.outputs, chosen, softmax_order);
+    // Products would wait for one page after the other.
+    if (finds_pages_cold()) {
+      for (const ExpertRun& run : routes.runs) {
+        gate_up.ask_for_pages(run.expert);
+        down.ask_for_pages(run.expert);
+      }
+    }
+    ExpertProducts(gate_up, down, x, std::move(routes))(*bodies, function, out);
+  }
+};
+
+// Output: [N, outputs].
+struct BlockBody {
+  ExpertsTask task;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [task = task, inputs = inputs, out = outputs[0].data<float>()] { task(inputs, out); };
+  }
+};
+
+// Inputs: the residual stream, the norm's weight, then the task's. Outputs: sum, normed.
+struct NormedBlockBody {
+  ExpertsTask task;
+  NormStage norm;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [task = task,
+            norm = norm,
+            inputs = std::vector<mx::array>(inputs.begin() + 2, inputs.end()),
+            stream = StridedRows(inputs[0]),
+            weight = StridedRows(inputs[1]),
+            sum = outputs[0].data<float>(),
+            normed = outputs[1].data<float>()]() mutable {
+      task(inputs, normed);
+      norm(stream, weight, sum, normed);
+    };
+  }
+};
+
+void check(const mx::array& x, const ExpertsBlock& block) {
+  check_linear_input(x, block.router);
+  const int experts = block.router.outputs();
+  require(
+      block.chosen > 0 && block.chosen <= experts && block.gate_up.experts() == experts &&
+          block.down.experts() == experts && block.gate_up.columns() == x.shape(1) &&
+          block.gate_up.rows() == 2 * block.down.columns(),
+      ErrorCode::kInternal,
+      "[experts] {} experts of [{}, {}] and {} of [{}, {}] do not fit {} of {} for rows of {}",
+      block.gate_up.experts(),
+      block.gate_up.rows(),
+      block.gate_up.columns(),
+      block.down.experts(),
+      block.down.rows(),
+      block.down.columns(),
+      block.chosen,
+      experts,
+      x.shape(1)
+  );
+}
+
+ExpertsTask task_of(const ExpertsBlock& block) {
+  const LinearBodies* bodies = kernel_table().linear;
+  block.gate_up.check_orders(*bodies);
+  block.down.check_orders(*bodies);
+  return {
+      LinearTask(block.router),
+      block.router.bias.has_value(),
+      block.chosen,
+      block.softmax_order,
+      block.gate_up,
+      block.down,
+      bodies,
+      gated_function(block.activation),
+  };
+}
+
+// True if an expert's gates and ups lie as GateRows has them, and its down projection is one weight.
+bool has_mlps(const ExpertsBlock& block) {
+  const auto is_gate_up = [&](const std::vector<PackedWeight>& parts) {
+    return parts.size() == 1 || (parts.size() == 2 && parts[0].rows() == parts[1].rows());
+  };
+  const auto is_down = [](const std::vector<PackedWeight>& parts) { return parts.size() == 1; };
+  return std::ranges::all_of(*block.gate_up.packed(), is_gate_up) &&
+         std::ranges::all_of(*block.down.packed(), is_down);
+}
+
+}  // namespace
+
+bool runs_experts_block(const mx::array& x, const ExpertsBlock& block) {
+  return on_cpu() && x.dtype() == mx::float32 && x.size() > 0 && is_packed_for_cpu(block.router) &&
+         has_mlps(block);
+}
+
+mx::array experts_block(const mx::array& x, const ExpertsBlock& block) {
+  check(x, block);
+  std::vector<mx::array> inputs = {x};
+  add_bias(inputs, block.router.bias);
+  const mx::Shape shape = {x.shape(0), block.down.rows()};
+  return cpu_operation(kName, shape, std::move(inputs), BlockBody{task_of(block)});
+}
+
+ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const NextNorm& next) {
+  if (next.stream.dtype() != mx::float32) {
+    return add_and_norm(experts_block(x, block), next);
+  }
+  check(x, block);
+  const mx::Shape shape = {x.shape(0), block.down.rows()};
+  auto inputs = norm_inputs(kName, next, shape);
+  inputs.push_back(x);
+  add_bias(inputs, block.router.bias);
+  auto outputs = cpu_operation(
+      kName, {shape, shape}, inputs, NormedBlockBody{task_of(block), NormStage(next)}
+  );
+  return {std::move(outputs[0]), std::move(outputs[1])};
+}
+
+}  // namespace saker::kernels

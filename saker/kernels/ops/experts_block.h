@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A mixture of experts as one operation on CPU: router, choice, gated MLPs, weighted sum, and
+// optionally the addition to the residual stream and the next norm (see ops/blocks.h).
+//
+// Rows are prepared for gates and ups at once, and where one row goes to an expert, once for all its
+// experts. An expert's down projection begins when its own gates and ups are done
+// (docs/adr/0079-a-mixture-is-one-operation.md).
+
+#include "saker/kernels/mx.h"
+#include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/blocks.h"
+#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/expert_linear.h"
+#include "saker/kernels/ops/linear.h"
+
+namespace saker::kernels {
+
+struct ExpertsBlock {
+  Projection router;  // [E, K]
+  int chosen;
+  SoftmaxOrder softmax_order;
+  ExpertWeights gate_up;  // Gates, then ups: [2 F, K].
+  Activation activation;
+  ExpertWeights down;  // [outputs, F]
+};
+
+// True if this device runs the block on such rows.
+bool runs_experts_block(const mx::array& x, const ExpertsBlock& block);
+
+// choose_experts(linear(x)), sort_by_expert, then combine_experts(expert_linear(gated_activation(
+// expert_linear(gather_rows(x))))): x [N, K] -> [N, outputs]. REQUIRES: runs_experts_block().
+mx::array experts_block(const mx::array& x, const ExpertsBlock& block);
+// add_and_norm() of that.
+ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const NextNorm& next);
+
+}  // namespace saker::kernels

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/ops/norm_stage.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/layout/row_tiles.h"
+
+#include <cstddef>
+
+namespace saker::kernels {
+
+NormStage::NormStage(const NextNorm& next)
+    : bodies(kernel_table().rows), eps(next.eps), scale(next.scale) {}
+
+void NormStage::operator()(StridedRows& stream, StridedRows& weight, float* sum, float* normed)
+    const {
+  const HeadRows added = stream.resolve();
+  const float* weights = weight.resolve().data;
+  const int width = stream.width();
+  each_row(stream.rows(), 3L * width, [&](int row) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
+    float* to = normed + at;
+    const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
+    bodies->rms_norm(task, width, eps);
+  });
+}
+
+std::vector<mx::array> norm_inputs(
+    const char* block, const NextNorm& next, const mx::Shape& result
+) {
+  require(
+      next.stream.shape() == result && next.weight.shape() == mx::Shape{result[1]},
+      ErrorCode::kInvalidArgument,
+      "{}: a residual stream of {} elements and a norm of {} do not fit [{}, {}]",
+      block,
+      next.stream.size(),
+      next.weight.size(),
+      result[0],
+      result[1]
+  );
+  return {next.stream, mx::astype(next.weight, mx::float32)};
+}
+
+}  // namespace saker::kernels
