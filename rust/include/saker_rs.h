@@ -58,6 +58,18 @@ bool saker_rs_tokenizer_encode(
     SakerRsIds* out,
     SakerRsBytes* error
 );
+// Two texts as the tokenizer joins them. `places` has for each token twice its type, and 1 more if
+// it belongs to the second text.
+bool saker_rs_tokenizer_encode_pair(
+    const SakerRsTokenizer* tokenizer,
+    const uint8_t* first,
+    size_t first_size,
+    const uint8_t* second,
+    size_t second_size,
+    SakerRsIds* ids,
+    SakerRsIds* places,
+    SakerRsBytes* error
+);
 // Skips ids without a token.
 bool saker_rs_tokenizer_decode(
     const SakerRsTokenizer* tokenizer,

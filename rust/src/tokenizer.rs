@@ -89,6 +89,15 @@ impl Engine {
         self.run_apart(bounds, move |engine| encode(engine, &text))
     }
 
+    fn encode_pair(self: &Arc<Self>, first: &str, second: &str) -> Result<Pair> {
+        let bounds = encode_bounds(first.len() + second.len());
+        if self.calm.encodes {
+            return here(bounds, || pair_of(&self.tokenizer, first, second));
+        }
+        let (first, second) = (first.to_owned(), second.to_owned());
+        self.run_apart(bounds, move |engine| pair_of(&engine.tokenizer, &first, &second))
+    }
+
     /// One step of a streaming decode.
     pub fn decode_step<T: Send + 'static>(
         self: &Arc<Self>,
@@ -111,6 +120,21 @@ impl Engine {
         let ids = ids.to_vec();
         self.run_apart(bounds, move |engine| decode(engine, &ids))
     }
+}
+
+/// A pair of texts as the file's post-processor joins them.
+struct Pair {
+    ids: Vec<u32>,
+    /// For each token twice its type, and 1 more if it belongs to the second text.
+    places: Vec<u32>,
+}
+
+fn pair_of(tokenizer: &Tokenizer, first: &str, second: &str) -> Result<Pair> {
+    let joined = tokenizer.encode_fast((first, second), true).map_err(|e| e.to_string())?;
+    let sequences = joined.get_sequence_ids();
+    let places = joined.get_type_ids().iter().zip(sequences);
+    let places = places.map(|(kind, text)| kind.saturating_mul(2) | u32::from(text == Some(1))).collect();
+    Ok(Pair { ids: joined.get_ids().to_vec(), places })
 }
 
 /// Makes everything that the engine initializes on first use. A failure there would be permanent, so no bounds may
@@ -205,6 +229,28 @@ pub unsafe extern "C" fn saker_rs_tokenizer_encode(
     guard(error, || {
         let ids = (*tokenizer).engine.encode(borrow_text(text, size)?, add_special_tokens, most_ids)?;
         out.write(ids.into());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are valid for their sizes; `ids`, `places` and `error` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_encode_pair(
+    tokenizer: *const SakerRsTokenizer,
+    first: *const u8,
+    first_size: usize,
+    second: *const u8,
+    second_size: usize,
+    ids: *mut SakerRsIds,
+    places: *mut SakerRsIds,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        let (first, second) = (borrow_text(first, first_size)?, borrow_text(second, second_size)?);
+        let pair = (*tokenizer).engine.encode_pair(first, second)?;
+        ids.write(pair.ids.into());
+        places.write(pair.places.into());
         Ok(())
     })
 }

@@ -71,17 +71,22 @@ class RowPool {
   void run_pass(const std::vector<Work>& works) {
     std::vector<std::int32_t> ids;
     std::vector<nn::Span> spans;
+    std::vector<std::int32_t> types;
     for (const Work& work : works) {
       const TokenSpan tokens = sequences_[work.sequence].subspan(
           static_cast<std::size_t>(work.first), static_cast<std::size_t>(work.count)
       );
       ids.insert(ids.end(), tokens.begin(), tokens.end());
+      for (int i = 0; i < work.count && !options_.second_types.empty(); ++i) {
+        types.push_back(work.first + i >= options_.second_types[work.sequence] ? 1 : 0);
+      }
       if (work.first == 0) {
         caches_.push_back(model_.make_cache({}));
       }
       spans.push_back({&caches_.back(), work.count, options_.adapter});
     }
     nn::ForwardContext context(std::move(spans));
+    context.token_types = std::move(types);
     const int count = static_cast<int>(ids.size());
     const mx::array hidden = model_.forward(mx::array(ids.data(), mx::Shape{count}), context);
     read(works, hidden);
@@ -176,6 +181,13 @@ std::vector<float> pool_rows(
       ErrorCode::kInvalidArgument,
       "prefill_step: got {}, expected 1 or more",
       options.prefill_step
+  );
+  require(
+      options.second_types.empty() || options.second_types.size() == sequences.size(),
+      ErrorCode::kInvalidArgument,
+      "second_types: got {}, expected one for each of {} sequences",
+      options.second_types.size(),
+      sequences.size()
   );
   for (const TokenSpan tokens : sequences) {
     check_tokens(model.info(), tokens);

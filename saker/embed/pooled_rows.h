@@ -24,6 +24,8 @@ struct PoolOptions {
   models::Pooling pooling = models::Pooling::kLast;
   int prefill_step = 512;       // Tokens per pass; a longer bidirectional sequence has its own.
   nn::AdapterUse adapter = {};  // For all sequences.
+  // For pairs of texts: by sequence, its first token of type 1. Empty: all tokens have type 0.
+  std::vector<int> second_types = {};
   // Called before each pass; returns the tokens that it may have instead of `prefill_step`.
   std::function<int()> before_pass = {};
 };

@@ -101,11 +101,11 @@ std::vector<std::vector<float>> class_scores(
   require(
       head.class_count() > 0,
       ErrorCode::kUnsupported,
-      "the model has no classifier, the tensor score.weight"
+      "the model has no classifier, such as the tensor score.weight"
   );
-  PoolOptions last = options;
-  last.pooling = models::Pooling::kLast;
-  const std::vector<float> pooled = pool_rows(model, sequences, last);
+  PoolOptions own = options;
+  own.pooling = head.class_pooling();
+  const std::vector<float> pooled = pool_rows(model, sequences, own);
   const int hidden = model.info().hidden_size;
   return in_blocks(pooled, hidden, head.class_count(), [&](const mx::array& rows) {
     return head.scores(rows);

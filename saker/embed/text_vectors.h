@@ -25,7 +25,7 @@ std::vector<std::vector<float>> text_vectors(
     const models::Model& model, std::span<const TokenSpan> sequences, const VectorOptions& options
 );
 
-// The classifier's scores of each sequence's last token, raw. Throws as `pool_rows`, kUnsupported
+// The classifier's scores of each sequence, raw. It says which rows it reads: `pooling` is ignored. Throws as `pool_rows`, kUnsupported
 // without a classifier.
 std::vector<std::vector<float>> class_scores(
     const models::Model& model, std::span<const TokenSpan> sequences, const PoolOptions& options

@@ -33,7 +33,9 @@ struct Limits {
 Limits limits_of(const models::Model& model) {
   const models::EmbeddingHead* head = model.embedding_head();
   require(head != nullptr, ErrorCode::kUnsupported, "the model has no vectors of texts");
-  return {head->config(), model.info()};
+  models::ModelInfo info = model.info();
+  info.context_length = head->config().most_tokens(info.context_length);
+  return {head->config(), std::move(info)};
 }
 
 std::string prompt_of(const EmbeddingTexts& texts, const EmbedRequest& request) {

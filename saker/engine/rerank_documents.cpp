@@ -31,9 +31,24 @@ struct Judge {
   bool classifies = false;
 };
 
+void require_one_class(int classes) {
+  require(
+      classes == 1,
+      ErrorCode::kUnsupported,
+      "the model's classifier has {} outputs, expected 1",
+      classes
+  );
+}
+
 Judge judge_of(const models::Model& model) {
   const models::EmbeddingHead* head = model.embedding_head();
   const int classes = head == nullptr ? 0 : head->class_count();
+  if (model.info().judges_pairs) {
+    require_one_class(classes);
+    models::ModelInfo info = model.info();
+    info.context_length = head->config().most_tokens(info.context_length);
+    return {.format = {}, .info = std::move(info), .classifies = true};
+  }
   const bool embeds =
       head != nullptr && head->config().is_declared && head->config().problem.empty();
   require(
@@ -43,12 +58,9 @@ Judge judge_of(const models::Model& model) {
       embeds ? "it makes vectors of texts"
              : fmt::format("models of type {} have no known prompt", model.info().model_type)
   );
-  require(
-      classes <= 1,
-      ErrorCode::kUnsupported,
-      "the model's classifier has {} outputs, expected 1",
-      classes
-  );
+  if (classes > 0) {
+    require_one_class(classes);
+  }
   return {*model.info().rerank, model.info(), classes == 1};
 }
 
@@ -106,6 +118,111 @@ class PairEncoder {
   std::string opening_;  // The prompt's text before a document.
 };
 
+// A query and a document as the tokenizer joins them for a cross-encoder.
+struct JoinedPair {
+  std::vector<std::int32_t> ids;
+  int second_type = 0;  // The first token of type 1; the number of tokens if there is none.
+  bool is_cut = false;
+};
+
+// `most` > 0: a pair with more tokens throws kInvalidArgument, or loses the document's end if
+// `truncate` is set. Throws kUnsupported for types other than 0 and then 1.
+JoinedPair join_pair(
+    const text::Tokenizer& tokenizer,
+    std::string_view query,
+    std::string_view document,
+    std::int64_t most,
+    bool truncate
+) {
+  text::TextPair pair = tokenizer.encode_pair(query, document);
+  JoinedPair result;
+  const auto all = static_cast<std::int64_t>(pair.ids.size());
+  const std::int64_t above = most > 0 ? std::max<std::int64_t>(all - most, 0) : 0;
+  require(
+      above == 0 || (truncate && above < pair.second_end - pair.second_begin),
+      ErrorCode::kInvalidArgument,
+      "query and document have {} tokens, expected at most {}: the model's context",
+      all,
+      most
+  );
+  if (above > 0) {
+    const auto cut = [&](std::vector<std::int32_t>& values) {
+      const auto end = values.begin() + pair.second_end;
+      values.erase(end - static_cast<std::ptrdiff_t>(above), end);
+    };
+    cut(pair.ids);
+    cut(pair.types);
+    result.is_cut = true;
+  }
+  const auto second = std::ranges::find_if(pair.types, [](int type) { return type != 0; });
+  require(
+      std::all_of(second, pair.types.end(), [](int type) { return type == 1; }),
+      ErrorCode::kUnsupported,
+      "the tokenizer gives a pair other types of tokens than 0 and then 1"
+  );
+  result.ids = std::move(pair.ids);
+  result.second_type = static_cast<int>(second - pair.types.begin());
+  return result;
+}
+
+// The model's input for each document.
+struct Inputs {
+  std::vector<std::vector<std::int32_t>> ids;
+  std::vector<int> second_types = {};  // See embed::PoolOptions.
+};
+
+// Calls `encode` for each document; errors name it.
+template <typename Encode>
+Inputs inputs_of(
+    const Judge& judge, const RerankRequest& request, RerankResult& result, const Encode& encode
+) {
+  Inputs inputs;
+  inputs.ids.reserve(request.documents.size());
+  for (const std::string& document : request.documents) {
+    try {
+      inputs.ids.push_back(encode(document, inputs));
+      embed::check_tokens(judge.info, inputs.ids.back());
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("document {}: {}", inputs.ids.size(), error.what()));
+    }
+    result.tokens += static_cast<std::int64_t>(inputs.ids.back().size());
+  }
+  return inputs;
+}
+
+Inputs prompted_inputs(
+    const text::Tokenizer& tokenizer,
+    const Judge& judge,
+    const RerankRequest& request,
+    RerankResult& result
+) {
+  const PairEncoder encoder(tokenizer, judge, request);
+  return inputs_of(judge, request, result, [&](const std::string& document, Inputs&) {
+    return encoder.encode(document, result.truncated);
+  });
+}
+
+Inputs joined_inputs(
+    const text::Tokenizer& tokenizer,
+    const Judge& judge,
+    const RerankRequest& request,
+    RerankResult& result
+) {
+  require(
+      request.instruction.empty(),
+      ErrorCode::kInvalidArgument,
+      "instruction: models of type {} read query and document alone, expected none",
+      judge.info.model_type
+  );
+  return inputs_of(judge, request, result, [&](const std::string& document, Inputs& inputs) {
+    const std::int64_t most = judge.info.context_length;
+    JoinedPair pair = join_pair(tokenizer, request.query, document, most, request.truncate);
+    result.truncated += pair.is_cut ? 1 : 0;
+    inputs.second_types.push_back(pair.second_type);
+    return std::move(pair.ids);
+  });
+}
+
 std::int32_t answer_token(const text::Tokenizer& tokenizer, std::string_view piece) {
   const auto id = tokenizer.token_id(piece);
   require(
@@ -118,17 +235,15 @@ std::int32_t answer_token(const text::Tokenizer& tokenizer, std::string_view pie
 }
 
 std::vector<double> classify(
-    Runner& runner,
-    int prefill_step,
-    const RerankRequest& request,
-    const std::vector<std::vector<std::int32_t>>& prompts
+    Runner& runner, int prefill_step, const RerankRequest& request, const Inputs& inputs
 ) {
-  const std::vector<embed::TokenSpan> sequences(prompts.begin(), prompts.end());
+  const std::vector<embed::TokenSpan> sequences(inputs.ids.begin(), inputs.ids.end());
   const auto rows = runner.call([&](const models::Model& model) {
     const nn::AdapterUse adapter = runner.adapters().use(request.view, model);
     const embed::PoolOptions options{
         .prefill_step = prefill_step,
         .adapter = adapter,
+        .second_types = inputs.second_types,
         .before_pass = [&runner] { return runner.serve_others(); },
     };
     return embed::class_scores(model, sequences, options);
@@ -184,24 +299,16 @@ RerankResult rerank_documents(
     Runner& runner, const Prompts& prompts, int prefill_step, const RerankRequest& request
 ) {
   const Judge judge = runner.call(judge_of);
-  const PairEncoder encoder(prompts.tokenizer_for_text(), judge, request);
+  const text::Tokenizer& tokenizer = prompts.tokenizer_for_text();
   RerankResult result;
-  std::vector<std::vector<std::int32_t>> encoded;
-  encoded.reserve(request.documents.size());
-  for (const std::string& document : request.documents) {
-    try {
-      encoded.push_back(encoder.encode(document, result.truncated));
-      embed::check_tokens(judge.info, encoded.back());
-    } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("document {}: {}", encoded.size(), error.what()));
-    }
-    result.tokens += static_cast<std::int64_t>(encoded.back().size());
-  }
-  if (encoded.empty()) {
+  const Inputs inputs = judge.info.judges_pairs
+                            ? joined_inputs(tokenizer, judge, request, result)
+                            : prompted_inputs(tokenizer, judge, request, result);
+  if (inputs.ids.empty()) {
     return result;
   }
-  result.scores = judge.classifies ? classify(runner, prefill_step, request, encoded)
-                                   : ask(runner, prompts, prefill_step, request, judge, encoded);
+  result.scores = judge.classifies ? classify(runner, prefill_step, request, inputs)
+                                   : ask(runner, prompts, prefill_step, request, judge, inputs.ids);
   return result;
 }
 

@@ -78,7 +78,12 @@ class Decoder final : public Model {
         layer_inputs_(make_layer_inputs(weights)),
         stack_(make_layers(weights, build_layer, progress), final_norm(weights)),
         head_(make_head(weights, config, embedding_)),
-        embedding_head_(config.embedding, weights, config.hidden),
+        embedding_head_(
+            config.embedding,
+            weights,
+            config.hidden,
+            Classifier::find({}, weights, weights, config.hidden)
+        ),
         modules_(weights.modules()) {
     info_.model_type = config.model_type;
     info_.layer_count = static_cast<int>(config.layers.size());

@@ -331,7 +331,7 @@ Detection detect_architecture(const Json& config, std::span<const std::string> t
       config.type_name()
   );
   const auto model_type = json_string(config, "model_type", "");
-  const auto known = supported_model_types();
+  const auto known = all_model_types();
   if (std::ranges::find(known, std::string_view(model_type)) != known.end()) {
     return {.config = config, .warning = {}};
   }

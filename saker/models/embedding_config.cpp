@@ -13,6 +13,7 @@ namespace {
 
 // Real checkpoints have two.
 constexpr std::size_t kMaxDense = 16;
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
 
 DenseActivation read_activation(const Json& value) {
   const std::string name = value.is_string() ? value.get<std::string>() : "";
@@ -56,6 +57,9 @@ EmbeddingConfig read_embedding_config(const Json& config, const EmbeddingConfig&
   );
   result.pooling = *pooling;
   result.normalize = json_bool(section, "normalize", fallback.normalize);
+  if (json_has(section, "max_tokens")) {
+    result.max_tokens = json_int_in(section, "max_tokens", 1, kMaxTokens);
+  }
   if (const auto dense = section.find("dense"); dense != section.end()) {
     require(
         dense->is_array() && dense->size() <= kMaxDense,

@@ -48,6 +48,8 @@ struct ModelInfo {
   bool bidirectional = false;
   bool has_head = true;                  // Else `unembed` throws kUnsupported.
   const RerankFormat* rerank = nullptr;  // Null: the model does not judge documents.
+  // Its classifier judges a query and a document that the tokenizer joined (a cross-encoder).
+  bool judges_pairs = false;
 };
 
 struct CacheOptions {
@@ -117,15 +119,26 @@ struct LayerCacheFacts {
 };
 
 // A model's layers with caches, from the configuration alone; unquantized rows have this `dtype`.
+// None for encoders.
 // Throws as `check_config`.
 std::vector<LayerCacheFacts> layer_caches(
     const Json& config, const CacheOptions& options, mx::Dtype dtype
 );
 
+// Decoders, which have caches and may generate.
 std::vector<std::string_view> supported_model_types();
 
 // One `model_type` of each architecture.
 std::vector<std::string_view> supported_architectures();
+
+// Encoders, see encoder.h: they make vectors of texts and judge pairs of them.
+std::vector<std::string_view> encoder_model_types();
+
+// Both, for messages.
+std::vector<std::string_view> all_model_types();
+
+// True if the configuration's `model_type` is an encoder's.
+bool is_encoder(const Json& config);
 
 // Ends the message for a name that is not among them.
 inline constexpr std::string_view kHowToAdd = "docs/adding-a-model.md says how to add one";

@@ -2,6 +2,7 @@
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 #include "saker/models/decoder.h"
+#include "saker/models/encoder.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
 #include "saker/models/tensor_roster.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +27,9 @@ struct Row {
 };
 
 constexpr std::array kTable{
+    Row{"cohere2", cohere2},
+    Row{"ernie4_5", ernie4_5},
+    Row{"exaone4", exaone4},
     Row{"gemma", gemma},
     Row{"gemma2", gemma2},
     Row{"gemma3", gemma3},
@@ -34,13 +39,37 @@ constexpr std::array kTable{
     Row{"gemma4_unified", gemma4},
     Row{"gemma4_unified_text", gemma4},
     Row{"generic", generic},
+    Row{"granite", granite},
+    Row{"hunyuan_v1_dense", hunyuan_v1_dense},
     Row{"llama", llama},
+    Row{"ministral3", ministral3},
     Row{"mistral", mistral},
+    Row{"mistral3", ministral3},
+    Row{"olmo2", olmo2},
+    Row{"olmo3", olmo3},
+    Row{"phi3", phi3},
     Row{"qwen2", qwen2},
     Row{"qwen3", qwen3},
     Row{"qwen3_5", qwen3_5},
     Row{"qwen3_5_text", qwen3_5},
     Row{"qwen3_moe", qwen3_moe},
+    Row{"qwen3_vl", qwen3_vl},
+    Row{"qwen3_vl_text", qwen3_vl},
+    Row{"seed_oss", seed_oss},
+    Row{"smollm3", smollm3},
+};
+
+struct EncoderRow {
+  std::string_view model_type;
+  EncoderArchitecture (*architecture)();
+};
+
+constexpr std::array kEncoders{
+    EncoderRow{"bert", bert},
+    EncoderRow{"modernbert", modernbert},
+    EncoderRow{"nomic_bert", nomic_bert},
+    EncoderRow{"roberta", roberta},
+    EncoderRow{"xlm-roberta", roberta},
 };
 
 // Drafts whose layers are of one of these architectures, see assistant.h.
@@ -54,6 +83,25 @@ std::optional<Architecture> find_row(std::span<const Row> table, std::string_vie
   return found != table.end() ? std::optional(found->architecture()) : std::nullopt;
 }
 
+// Empty for configurations without one.
+std::string model_type_of(const Json& config) {
+  const auto given = config.is_object() ? config.find("model_type") : config.end();
+  return given != config.end() && given->is_string() ? given->get<std::string>() : "";
+}
+
+std::optional<EncoderArchitecture> find_encoder(const Json& config) {
+  const std::string model_type = model_type_of(config);
+  const auto* const found = std::ranges::find(kEncoders, model_type, &EncoderRow::model_type);
+  return found != kEncoders.end() ? std::optional(found->architecture()) : std::nullopt;
+}
+
+EncoderConfig read_config(const EncoderArchitecture& architecture, const Json& config) {
+  EncoderConfig encoder = architecture.read(config);
+  encoder.embedding = read_embedding_config(config, encoder.embedding);
+  return encoder;
+}
+
+// The architecture of a decoder.
 Architecture find_architecture(const Json& config) {
   require(
       config.is_object(),
@@ -66,21 +114,21 @@ Architecture find_architecture(const Json& config) {
   if (const auto found = find_row(kTable, model_type)) {
     return *found;
   }
+  require(
+      !is_encoder(config),
+      ErrorCode::kUnsupported,
+      "[config] model_type is \"{}\", which is an encoder, expected a decoder",
+      model_type
+  );
   throw Error(
       ErrorCode::kUnsupported,
       fmt::format(
           "[config] model_type is \"{}\", expected one of {}; {}",
           model_type,
-          fmt::join(supported_architectures(), ", "),
+          fmt::join(all_model_types(), ", "),
           kHowToAdd
       )
   );
-}
-
-// Empty for configurations without one.
-std::string model_type_of(const Json& config) {
-  const auto given = config.is_object() ? config.find("model_type") : config.end();
-  return given != config.end() && given->is_string() ? given->get<std::string>() : "";
 }
 
 DecoderConfig read_config(const Architecture& architecture, const Json& config) {
@@ -99,6 +147,9 @@ std::optional<Architecture> assistant_architecture(const Json& config) {
 }
 
 TensorRules tensor_rules(const Json& config) {
+  if (const auto encoder = find_encoder(config)) {
+    return encoder->tensors;
+  }
   const auto model = find_row(kTable, model_type_of(config));
   const auto found = model ? model : assistant_architecture(config);
   return found ? found->tensors : TensorRules{};
@@ -112,6 +163,9 @@ bool is_always_tied(std::string_view model_type) {
 std::unique_ptr<const Model> make_model(
     const Json& config, const nn::Weights& weights, const LoadProgress& progress
 ) {
+  if (const auto encoder = find_encoder(config)) {
+    return make_encoder(read_config(*encoder, config), weights, progress);
+  }
   const auto architecture = find_architecture(config);
   auto decoder = read_config(architecture, config);
   if (architecture.adjust != nullptr) {
@@ -127,6 +181,9 @@ mx::array lm_head_argmax(
 }
 
 std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weights& weights) {
+  if (is_encoder(config)) {
+    return nullptr;
+  }
   const auto architecture = find_architecture(config);
   const auto scope = mtp_scope(weights);
   if (!architecture.has_mtp_heads || !scope) {
@@ -141,22 +198,32 @@ std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weigh
 }
 
 TensorRoster tensor_roster(const Json& config) {
+  if (const auto encoder = find_encoder(config)) {
+    return TensorRoster(read_config(*encoder, config));
+  }
   const auto architecture = find_architecture(config);
   return {
       read_config(architecture, config),
-      {.output_norms = architecture.build_layer != pre_norm_layer,
+      {.stream_norms = stream_norms(architecture.build_layer),
        .layer_scalars = architecture.has_layer_scalars,
        .mtp_head = architecture.has_mtp_heads}
   };
 }
 
 void check_config(const Json& config) {
+  if (const auto encoder = find_encoder(config)) {
+    read_config(*encoder, config);
+    return;
+  }
   read_config(find_architecture(config), config);
 }
 
 std::vector<LayerCacheFacts> layer_caches(
     const Json& json, const CacheOptions& options, mx::Dtype dtype
 ) {
+  if (is_encoder(json)) {
+    return {};
+  }
   const DecoderConfig config = read_config(find_architecture(json), json);
   std::vector<LayerCacheFacts> layers;
   layers.reserve(config.cached_layers().size());
@@ -193,6 +260,25 @@ std::vector<std::string_view> supported_architectures() {
     }
   }
   return names;
+}
+
+std::vector<std::string_view> encoder_model_types() {
+  std::vector<std::string_view> types;
+  types.reserve(kEncoders.size());
+  for (const auto& row : kEncoders) {
+    types.push_back(row.model_type);
+  }
+  return types;
+}
+
+std::vector<std::string_view> all_model_types() {
+  auto types = supported_model_types();
+  std::ranges::copy(encoder_model_types(), std::back_inserter(types));
+  return types;
+}
+
+bool is_encoder(const Json& config) {
+  return find_encoder(config).has_value();
 }
 
 }  // namespace saker::models

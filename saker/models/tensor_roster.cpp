@@ -3,6 +3,7 @@
 
 #include "saker/base/numbered_name.h"
 #include "saker/models/decoder_config.h"
+#include "saker/models/encoder_config.h"
 #include "saker/models/mtp.h"
 #include "saker/models/token_table.h"
 
@@ -148,7 +149,9 @@ void add_embedding_head(Modules& modules) {
 }
 
 std::string_view without_scopes(std::string_view name) {
-  constexpr std::array<std::string_view, 2> kTextScopes{"model.", "language_model."};
+  constexpr std::array<std::string_view, 4> kTextScopes{
+      "model.", "language_model.", "bert.", "roberta."
+  };
   for (bool stripped = true; stripped;) {
     stripped = false;
     for (const std::string_view scope : kTextScopes) {
@@ -198,6 +201,46 @@ TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& opt
   }
 }
 
+TensorRoster::TensorRoster(const EncoderConfig& config) {
+  const EncoderNames& names = config.names;
+  const auto add = [&](std::string_view scope, std::string_view name, const RosterModule& module) {
+    if (!name.empty()) {
+      modules_.emplace(fmt::format("{}{}", scope, name), module);
+    }
+  };
+  const RosterModule own_norm{.kind = Kind::kLayerNorm, .rows = config.hidden};
+  add("", names.words, linear(config.hidden, config.vocab_size));
+  add("", names.positions, linear(config.hidden, config.position_count));
+  add("", names.types, linear(config.hidden, config.type_count));
+  add("", names.input_norm, own_norm);
+  add("", names.final_norm, own_norm);
+  const int gates = config.gated ? 2 : 1;
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    const std::string layer = fmt::format("{}.{}.", names.layers, i);
+    for (const std::string_view name : names.attention_inputs) {
+      const int parts = static_cast<int>(names.attention_inputs.size());
+      add(layer, name, linear(config.hidden, 3 * config.hidden / parts));
+    }
+    add(layer, names.attention_output, linear(config.hidden, config.hidden));
+    for (const std::string_view name : names.mlp_inputs) {
+      const int parts = static_cast<int>(names.mlp_inputs.size());
+      add(layer, name, linear(config.hidden, gates * config.intermediate / parts));
+    }
+    add(layer, names.mlp_output, linear(config.intermediate, config.hidden));
+    add(layer, names.mlp_norm, own_norm);
+    // The input's norm is the first layer's.
+    if (!config.pre_norm || i > 0) {
+      add(layer, names.attention_norm, own_norm);
+    }
+  }
+  const ClassifierLayout& classifier = config.classifier;
+  constexpr RosterModule kHead{.kind = Kind::kAnyLinear, .is_required = false};
+  add("", classifier.dense, kHead);
+  add("", classifier.norm, {.kind = Kind::kLayerNorm, .is_required = false});
+  add("", classifier.output, kHead);
+  add_embedding_head(modules_);
+}
+
 bool TensorRoster::has(std::string_view tensor) const {
   const std::string name = stacked_name(without_scopes(tensor));
   if (const auto lone = modules_.find(name); lone != modules_.end()) {
@@ -210,6 +253,9 @@ bool TensorRoster::has(std::string_view tensor) const {
     return false;
   }
   const std::string part = name.substr(dot + 1);
+  if (module->second.kind == Kind::kLayerNorm) {
+    return part == "weight" || part == "bias";
+  }
   return part == "weight" || (module->second.kind != Kind::kNorm &&
                               (part == "scales" || part == "biases" || part == "bias"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tensors that a decoder takes from a checkpoint, with their sizes, by name alone. For programs
+// The tensors that a model takes from a checkpoint, with their sizes, by name alone. For programs
 // that rewrite or check a checkpoint without building its model. The layers decide (decoder.cpp); a
 // test compares both for every architecture. A name may have any prefix that a decoder's tensors
 // can have ("model.", "language_model.model.", none). Immutable; any thread.
@@ -16,6 +16,7 @@
 namespace saker::models {
 
 struct DecoderConfig;
+struct EncoderConfig;
 
 struct RosterOptions {
   bool output_norms = false;  // Attention and MLP have output norms, see decoder.h.
@@ -23,10 +24,10 @@ struct RosterOptions {
   bool mtp_head = false;
 };
 
-// A module of the roster: a linear layer, an embedding, a norm, a single tensor, or a linear layer
-// whose size only its tensor says.
+// A module of the roster: a linear layer, an embedding, a norm (a layer norm may have a bias), a
+// single tensor, or a linear layer whose size only its tensor says.
 struct RosterModule {
-  enum class Kind { kLinear, kNorm, kTensor, kAnyLinear };
+  enum class Kind { kLinear, kNorm, kLayerNorm, kTensor, kAnyLinear };
 
   Kind kind = Kind::kLinear;
   int columns = 0;  // K of a linear layer's weight [N, K].
@@ -38,6 +39,7 @@ struct RosterModule {
 class TensorRoster {
  public:
   TensorRoster(const DecoderConfig& config, const RosterOptions& options);
+  explicit TensorRoster(const EncoderConfig& config);
 
   bool has(std::string_view tensor) const;
   // K of a module's weight [N, K]; none for norms and for modules that the decoder lacks.

@@ -21,7 +21,10 @@ void check_predicts_tokens(const ModelInfo& info) {
   require(
       !info.bidirectional,
       ErrorCode::kUnsupported,
-      "the model only embeds texts: its tokens see later ones, so that it predicts none"
+      "[{}] the model only {}, it does not generate: use saker {}",
+      info.model_type,
+      info.judges_pairs ? "judges pairs of texts" : "embeds texts",
+      info.judges_pairs ? "rerank" : "embed"
   );
   require(
       info.has_head,

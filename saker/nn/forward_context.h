@@ -78,6 +78,9 @@ class ForwardContext {
 
   mx::array fork();
 
+  // For encoders: the type of each token; empty: all are 0.
+  std::vector<std::int32_t> token_types;
+
   // Layers whose outputs [N, hidden] are kept, before the final norm. -1: the embedding; the number
   // of layers: the final normed output. The decoder stack fills `captured`; it throws
   // kInvalidArgument for a layer that the model lacks.

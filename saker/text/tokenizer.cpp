@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace saker::text {
@@ -16,6 +17,26 @@ namespace {
 
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 constexpr std::string_view kTokenizerFile = "tokenizer.json";
+
+// Ids that belong to the Rust library.
+struct RustIds {
+  SakerRsIds ids{};
+
+  RustIds() = default;
+  RustIds(const RustIds&) = delete;
+  RustIds& operator=(const RustIds&) = delete;
+
+  ~RustIds() { saker_rs_ids_free(ids); }
+
+  std::vector<std::int32_t> copied() const {
+    const std::span<const std::uint32_t> found(ids.data, ids.size);
+    const bool fits = std::ranges::all_of(found, [](std::uint32_t id) {
+      return id <= static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
+    });
+    require(fits, ErrorCode::kCorruptData, "the tokenizer gives ids above 2^31 - 1");
+    return {found.begin(), found.end()};
+  }
+};
 
 }  // namespace
 
@@ -68,7 +89,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load_if_present(
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   require_utf8(text, "the text");
-  SakerRsIds ids{};
+  RustIds ids;
   SakerRsBytes error{};
   const bool ok = saker_rs_tokenizer_encode(
       rust_,
@@ -76,19 +97,42 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions
       text.size(),
       options.add_special_tokens,
       options.most_tokens,
-      &ids,
+      &ids.ids,
       &error
   );
   check_rust(ok, error, ErrorCode::kInvalidArgument, "the text cannot be encoded");
-  const std::unique_ptr<SakerRsIds, void (*)(SakerRsIds*)> owner(&ids, [](SakerRsIds* owned) {
-    saker_rs_ids_free(*owned);
+  return ids.copied();
+}
+
+TextPair Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
+  require_utf8(first, "the first text");
+  require_utf8(second, "the second text");
+  RustIds ids;
+  RustIds places;
+  SakerRsBytes error{};
+  const bool ok = saker_rs_tokenizer_encode_pair(
+      rust_,
+      rust_data(first),
+      first.size(),
+      rust_data(second),
+      second.size(),
+      &ids.ids,
+      &places.ids,
+      &error
+  );
+  check_rust(ok, error, ErrorCode::kInvalidArgument, "the texts cannot be encoded");
+  TextPair pair;
+  const std::vector<std::int32_t> found = places.copied();
+  pair.ids = ids.copied();
+  const auto is_second = [](std::int32_t place) { return place % 2 == 1; };
+  const auto begin = std::ranges::find_if(found, is_second);
+  pair.second_begin = static_cast<int>(begin - found.begin());
+  pair.second_end =
+      static_cast<int>(std::find_if_not(begin, found.end(), is_second) - found.begin());
+  std::ranges::transform(found, std::back_inserter(pair.types), [](std::int32_t place) {
+    return place / 2;
   });
-  const std::span<const std::uint32_t> found(ids.data, ids.size);
-  const bool fits = std::ranges::all_of(found, [](std::uint32_t id) {
-    return id <= static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
-  });
-  require(fits, ErrorCode::kCorruptData, "the tokenizer gives ids above 2^31 - 1");
-  return {found.begin(), found.end()};
+  return pair;
 }
 
 void Tokenizer::require_token(bool exists, std::int32_t id) const {

@@ -22,7 +22,7 @@ class Embed(SakerTest):
             self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 2e-6)
 
     def test_vectors_of_texts(self):
-        for name in ("gemma3", "qwen3", "qwen3_old"):
+        for name in ("gemma3", "qwen3", "qwen3_old", "xlm_roberta", "nomic_bert", "modernbert"):
             known = golden(name)
             answer = self.json("embed", GOLDEN / name, "--json", "-t", *known["texts"])
             self.assertEqual(list(answer), ["embeddings", "tokens"])
@@ -75,6 +75,14 @@ class Embed(SakerTest):
     def test_inspect_knows_the_dense_layers(self):
         self.assertIn("gemma3_text", self.ok("inspect", GOLDEN / "gemma3").decode())
 
+    def test_encoders_run_in_other_commands_as_errors(self):
+        for name in ("bert", "modernbert"):
+            self.fails("generate", GOLDEN / name, "-p", "a", says="does not generate: use saker embed")
+            self.fails("convert", GOLDEN / name, self.folder / "out", says="encoder")
+        self.fails("generate", GOLDEN / "bert_pairs", "-p", "a", says="does not generate: use saker rerank")
+        for name in ("bert", "xlm_roberta", "nomic_bert", "modernbert", "bert_pairs"):
+            self.assertTrue(self.json("inspect", GOLDEN / name, "--json")["runnable"])
+
     def test_long_texts(self):
         self.fails("embed", GOLDEN / "gemma3", "-t", "a" * 100, says="102 tokens, expected at most 64")
         done = self.ok("embed", GOLDEN / "gemma3", "-t", "a" * 100, "--truncate", "--json")
@@ -103,7 +111,7 @@ class Embed(SakerTest):
 
 class Rerank(SakerTest):
     def test_best_first(self):
-        for name in ("reranker", "classifier"):
+        for name in ("reranker", "classifier", "bert_pairs", "xlm_roberta_pairs", "modernbert_pairs"):
             known = golden(name)
             answer = self.json("rerank", GOLDEN / name, "--query", known["query"], "-t", *known["documents"], "--json")
             scores = [each["score"] for each in answer["results"]]

@@ -45,7 +45,13 @@ TEST_P(GoldenVectors, AreThoseOfSentenceTransformers) {
   );
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, GoldenVectors, ::testing::Values("gemma3", "qwen3", "qwen3_old"));
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    GoldenVectors,
+    ::testing::Values(
+        "gemma3", "qwen3", "qwen3_old", "bert", "xlm_roberta", "nomic_bert", "modernbert"
+    )
+);
 
 TEST(TextVectors, ReadsTheModulesOfBothFormats) {
   const models::EmbeddingConfig gemma = GoldenModel("gemma3").model().embedding_head()->config();

@@ -79,6 +79,7 @@ TEST_P(EmbedGolden, TextsAreEncodedAndPooledAsTheFilesSay) {
   const GoldenCopy folder(GetParam());
   const auto engine = folder.load();
   EmbedRequest request = texts_of(folder.golden);
+  request.truncate = true;  // As sentence-transformers does.
   const EmbedResult result = engine->embed(request);
   expect_near(result.embeddings, folder.golden.at("vectors"));
   std::int64_t tokens = 0;
@@ -96,7 +97,33 @@ TEST_P(EmbedGolden, TextsAreEncodedAndPooledAsTheFilesSay) {
   expect_near(engine->embed(request).embeddings, folder.golden.at("cut"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EmbedGolden, ::testing::Values("gemma3", "qwen3", "qwen3_old"));
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    EmbedGolden,
+    ::testing::Values(
+        "gemma3", "qwen3", "qwen3_old", "bert", "xlm_roberta", "nomic_bert", "modernbert"
+    )
+);
+
+// The files may say less than the model's context: 24 tokens here, by the tokenizer's file.
+TEST(Embed, TextsHaveAtMostTheTokensOfTheFiles) {
+  const GoldenCopy folder("bert");
+  EmbedRequest request;
+  request.inputs = {std::string(23, 'a')};
+  expect_error(ErrorCode::kInvalidArgument, {"25 tokens", "at most 24"}, [&] {
+    folder.load()->embed(request);
+  });
+  folder.set("sentence_bert_config.json", "max_seq_length", 10);
+  expect_error(ErrorCode::kInvalidArgument, {"25 tokens", "at most 10"}, [&] {
+    folder.load()->embed(request);
+  });
+  request.truncate = true;
+  const EmbedResult cut = folder.load()->embed(request);
+  EXPECT_EQ(cut.tokens, 10);
+  EXPECT_EQ(cut.truncated, 1);
+  folder.set("sentence_bert_config.json", "do_lower_case", true);
+  expect_error(ErrorCode::kUnsupported, {"do_lower_case"}, [&] { folder.load()->embed(request); });
+}
 
 TEST(Embed, BitsDoNotDependOnWhatElseRuns) {
   const GoldenCopy folder("gemma3");
@@ -273,6 +300,46 @@ TEST_P(RerankGolden, ScoresAreThoseOfTheModelCard) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RerankGolden, ::testing::Values("reranker", "classifier"));
+
+class CrossEncoders : public ::testing::TestWithParam<std::string> {};
+
+// Pairs as the tokenizer joins them, with their types of tokens.
+TEST_P(CrossEncoders, ScoresAreThoseOfSentenceTransformers) {
+  const GoldenCopy folder(GetParam());
+  RerankRequest request{.query = folder.golden.at("query").get<std::string>()};
+  for (const Json& document : folder.golden.at("documents")) {
+    request.documents.push_back(document.get<std::string>());
+  }
+  const auto engine = folder.load();
+  const RerankResult together = engine->rerank(request);
+  ASSERT_EQ(together.scores.size(), request.documents.size());
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < together.scores.size(); ++i) {
+    EXPECT_NEAR(together.scores[i], folder.golden.at("scores").at(i).get<double>(), 1e-5);
+    tokens += static_cast<std::int64_t>(folder.golden.at("tokens").at(i).size());
+    const RerankRequest one{.query = request.query, .documents = {request.documents[i]}};
+    EXPECT_EQ(engine->rerank(one).scores.front(), together.scores[i]);
+  }
+  EXPECT_EQ(together.tokens, tokens);
+  request.documents = {"short", std::string(100, 'a')};
+  expect_error(ErrorCode::kInvalidArgument, {"document 1", "64"}, [&] { engine->rerank(request); });
+  request.truncate = true;
+  const RerankResult cut = engine->rerank(request);
+  EXPECT_EQ(cut.truncated, 1);
+  request.documents = {"a"};
+  request.query = std::string(100, 'a');
+  expect_error(ErrorCode::kInvalidArgument, {"document 0", "64"}, [&] { engine->rerank(request); });
+  request.query = "a";
+  request.instruction = "Something else";
+  expect_error(ErrorCode::kInvalidArgument, {"instruction"}, [&] { engine->rerank(request); });
+  expect_error(ErrorCode::kUnsupported, {"does not generate", "saker rerank"}, [&] {
+    engine->generate({.prompt = {.text = "a"}});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, CrossEncoders, ::testing::Values("bert_pairs", "xlm_roberta_pairs", "modernbert_pairs")
+);
 
 TEST(BestFirst, TiesKeepTheirOrder) {
   EXPECT_EQ(best_first({0.2, 0.9, 0.2, 1.0}), (std::vector<std::size_t>{3, 1, 0, 2}));

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""EmbeddingGemma through saker, against what sentence-transformers computed in float32 (embeddings.json):
+"""EmbeddingGemma and all-MiniLM-L6-v2 through saker, against what sentence-transformers computed in float32
+(embeddings.json):
 
-  vectors  of the example of the model's README and of other texts, up to the context's length: cosine at least 0.9999
+  vectors  of the example of EmbeddingGemma's README and of other texts, up to the context's length: cosine at least 0.9999
   order    of the example's documents by similarity, and the similarities that the README gives, within 0.002
   bits     of a text alone and among others are the same
+
+all-MiniLM-L6-v2 reads 256 tokens of a text; the last one is cut, as sentence-transformers does.
 
     check_embeddings.py --saker PROGRAM --models FOLDER [--record]
 
@@ -19,7 +22,7 @@ import sys
 import tempfile
 
 import numpy as np
-from models import fetch_embedder
+from models import fetch_embedder, fetch_encoder
 
 RECORDED = pathlib.Path(__file__).parent / "embeddings.json"
 LEAST_COSINE, LARGEST_DIFFERENCE = 0.9999, 0.002
@@ -60,20 +63,23 @@ def embed(program: str, model: pathlib.Path, texts: list[str], *options: str) ->
     return np.array(json.loads(done.stdout)["embeddings"], np.float32)
 
 
-def record(model: pathlib.Path) -> None:
+def record(model: pathlib.Path, encoder: pathlib.Path) -> None:
     from sentence_transformers import SentenceTransformer  # Only here.
-    truth = SentenceTransformer(str(model), device="cpu")
+    truth, other = (SentenceTransformer(str(path), device="cpu") for path in (model, encoder))
     vectors = {"query": truth.encode_query([QUERY]), "documents": truth.encode_document(DOCUMENTS),
-               "others": [truth.encode([text])[0] for text in OTHERS]}
+               "others": [truth.encode([text])[0] for text in OTHERS],
+               "encoder": [other.encode([text])[0] for text in [QUERY, *DOCUMENTS, *OTHERS]]}
     rounded = {name: [[round(float(x), DIGITS) for x in row] for row in rows] for name, rows in vectors.items()}
     RECORDED.write_text(json.dumps(rounded, separators=(",", ":")) + "\n")
 
 
-def check(checks: Checks, program: str, model: pathlib.Path) -> None:
+def check(checks: Checks, program: str, model: pathlib.Path, encoder: pathlib.Path) -> None:
     recorded = {name: np.array(rows) for name, rows in json.loads(RECORDED.read_text()).items()}
+    cut = "--truncate"
     found = {"query": embed(program, model, [QUERY], "--prompt-name", "query"),
              "documents": embed(program, model, DOCUMENTS, "--prompt-name", "document"),
-             "others": embed(program, model, OTHERS)}
+             "others": embed(program, model, OTHERS),
+             "encoder": embed(program, encoder, [QUERY, *DOCUMENTS, *OTHERS], cut)}
     for name, rows in found.items():
         lengths = np.linalg.norm(rows, axis=-1) * np.linalg.norm(recorded[name], axis=-1)
         cosines = (rows * recorded[name]).sum(-1) / lengths
@@ -83,8 +89,9 @@ def check(checks: Checks, program: str, model: pathlib.Path) -> None:
     checks.add(order[0] == order[1], f"order of documents: {order[0]}")
     difference = max(abs(a - b) for a, b in zip(similarities, README))
     checks.add(difference <= LARGEST_DIFFERENCE, f"similarities: {[round(x, 4) for x in similarities]}")
-    alone = [embed(program, model, [text])[0] for text in OTHERS[1:4]]
-    checks.add(bool((np.array(alone) == found["others"][1:4]).all()), "bits of a text alone and among others")
+    for path, rows in ((model, found["others"]), (encoder, found["encoder"][-len(OTHERS):])):
+        alone = [embed(program, path, [text], cut)[0] for text in OTHERS[1:4]]
+        checks.add(bool((np.array(alone) == rows[1:4]).all()), f"bits of a text alone and among others: {path.name}")
 
 
 def main() -> int:
@@ -93,11 +100,11 @@ def main() -> int:
     parser.add_argument("--models", type=pathlib.Path, required=True)
     parser.add_argument("--record", action="store_true", help="writes embeddings.json anew")
     args = parser.parse_args()
-    model = fetch_embedder(args.models)
+    model, encoder = fetch_embedder(args.models), fetch_encoder(args.models)
     if args.record:
-        record(model)
+        record(model, encoder)
     checks = Checks()
-    check(checks, args.saker, model)
+    check(checks, args.saker, model, encoder)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return checks.failed > 0
 

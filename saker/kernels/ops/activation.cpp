@@ -65,6 +65,32 @@ struct GatedPairBody {
   }
 };
 
+// Rows [rows, width] -> out, on all threads.
+void activate_alone(GatedFunction function, const HeadRows& x, int rows, int width, float* out) {
+  static const std::vector<float> ones(kPiece, 1.0F);
+  const int pieces = pieces_of(width);
+  each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
+    const int row = index / pieces;
+    const int first = index % pieces * kPiece;
+    const GatedRow task{
+        StridedRows::at(x, row, 0) + first,
+        ones.data(),
+        out + static_cast<std::ptrdiff_t>(row) * width + first,
+    };
+    function(task, std::min(kPiece, width - first));
+  });
+}
+
+// Input x [N, F]; output like it. The gated body with ups of 1.
+struct ActivationBody {
+  GatedFunction function;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [function = function, x = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+           ) mutable { activate_alone(function, x.resolve(), x.rows(), x.width(), out); };
+  }
+};
+
 // Any 2-dimensional input; output like it.
 struct SoftcapBody {
   const RowBodies* bodies;
@@ -201,6 +227,25 @@ mx::array gated_activation_reference(const mx::array& merged, Activation activat
   const auto gate = mx::slice(merged, {0, 0}, {merged.shape(0), width});
   const auto up = mx::slice(merged, {0, width}, merged.shape());
   return compile_on_gpu(gate_of(activation), {gate, up}).front();
+}
+
+mx::array activation(const mx::array& x, Activation activation) {
+  require(
+      x.ndim() == 2 && x.size() > 0,
+      ErrorCode::kInvalidArgument,
+      "activation: expected rows, got {} dimensions of {} elements",
+      x.ndim(),
+      x.size()
+  );
+  if (!on_cpu() || x.dtype() != mx::float32) {
+    return activation_reference(x, activation);
+  }
+  const ActivationBody body{gated_function(activation)};
+  return cpu_operation("SakerActivation", x.shape(), {x}, body);
+}
+
+mx::array activation_reference(const mx::array& x, Activation activation) {
+  return mx::astype(activated(mx::astype(x, mx::float32), activation), x.dtype());
 }
 
 mx::array softcap(const mx::array& x, float cap) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Elementwise gated activations of MLPs, float32 inside. Bits do not depend on shape or position.
+// Elementwise activations of MLPs, gated or not, float32 inside. Bits do not depend on shape or position.
 
 #include "saker/kernels/mx.h"
 
@@ -22,6 +22,11 @@ mx::array gated_activation(const mx::array& merged, Activation activation);
 
 // As above, for gate and up [N, H, D] that lie anywhere.
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation);
+
+// activation(x), x [N, F].
+mx::array activation(const mx::array& x, Activation activation);
+
+mx::array activation_reference(const mx::array& x, Activation activation);
 
 mx::array gated_activation_reference(const mx::array& merged, Activation activation);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/convert/conversion_source.h"
 
+#include "saker/base/error.h"
 #include "saker/load/convert/mlx_weights.h"
 #include "saker/load/files/weight_files.h"
 #include "saker/load/importers/model_folder.h"
@@ -8,6 +9,7 @@
 #include "saker/models/assistant.h"
 #include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"
+#include "saker/models/model.h"
 #include "saker/models/tensor_roster.h"
 
 #include <optional>
@@ -33,6 +35,12 @@ Design design_of(const Json& config, const TensorMap& tensors) {
     return {.config = config, .roster = std::nullopt, .warning = {}};
   }
   auto detected = models::detect_architecture(config, tensor_names(tensors));
+  require(
+      !models::is_encoder(detected.config),
+      ErrorCode::kUnsupported,
+      "[config] model_type is \"{}\": encoders run as they are and cannot be converted",
+      json_string(detected.config, "model_type", "")
+  );
   auto roster = models::tensor_roster(detected.config);
   return {std::move(detected.config), std::move(roster), std::move(detected.warning)};
 }

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,7 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kModules = "modules.json";
+constexpr std::string_view kTransformerFile = "sentence_bert_config.json";
 constexpr std::size_t kMaxModules = 32;
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
 
 struct PoolingMode {
   std::string_view key;   // A flag of older files.
@@ -98,6 +101,31 @@ std::string_view read_activation(const Json& file, const fs::path& path) {
   return name == "Tanh" ? "tanh" : "identity";
 }
 
+// A member that bounds a text's tokens; 0: none, such as the huge number that stands for none.
+std::int64_t bound_of(const Json& file, std::string_view key) {
+  const auto found = file.is_object() ? file.find(key) : file.end();
+  const bool is_bound = found != file.end() && found->is_number() && *found <= kMaxTokens;
+  return is_bound ? json_int_in(file, key, 1, kMaxTokens) : 0;
+}
+
+// Tokens of a text that the Transformer module reads, by its own file or by the tokenizer's; 0: as
+// many as the model takes.
+std::int64_t read_max_tokens(const fs::path& folder) {
+  const auto read = [&](std::string_view name) {
+    std::error_code ignored;
+    return fs::exists(folder / name, ignored) ? read_json_file(folder / name) : Json::object();
+  };
+  const Json file = read(kTransformerFile);
+  require(
+      !json_bool(file, "do_lower_case", false),
+      ErrorCode::kUnsupported,
+      "{}: do_lower_case is true, only false can be run",
+      quote_path(folder / kTransformerFile)
+  );
+  const std::int64_t own = bound_of(file, "max_seq_length");
+  return own > 0 ? own : bound_of(read("tokenizer_config.json"), "model_max_length");
+}
+
 // Reads modules in their order.
 class ModuleReader {
  public:
@@ -151,6 +179,9 @@ class ModuleReader {
     const bool is_pooled = section_.contains("pooling");
     const fs::path file = folder / "config.json";
     if (type == "Transformer" && !is_pooled) {
+      if (const std::int64_t most = read_max_tokens(folder); most > 0) {
+        section_["max_tokens"] = most;
+      }
       return;
     }
     if (type == "Pooling" && !is_pooled) {

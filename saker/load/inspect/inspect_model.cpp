@@ -164,9 +164,8 @@ void check_runs_alone(const Json& config, std::span<const std::string> tensors) 
 }
 
 // Refuses weights in dtypes without arithmetic. Other tensors may have any dtype, as long as
-// nothing needs them.
-void check_dtypes(const Headers& headers) {
-  bool has_table = false;
+// nothing needs them. `has_table`: the model's table of tokens is looked for elsewhere.
+void check_dtypes(const Headers& headers, bool has_table) {
   for (const auto& [name, entry] : headers) {
     has_table = has_table || models::is_token_table_weight(name);
     require(
@@ -309,7 +308,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weigh
     }
   });
   result.parameters = count_parameters(headers, quantization, roster);
-  check(result, [&] { check_dtypes(headers); });
+  check(result, [&] { check_dtypes(headers, models::is_encoder(named)); });
   judge(result, {named, headers, roster, headers}, kv_bits);
   std::ranges::copy(generation.warnings, std::back_inserter(result.warnings));
   return result;

@@ -69,13 +69,18 @@ class ModuleCheck {
     for (const SafetensorsEntry* entry : found->second) {
       if (module_.kind == RosterModule::Kind::kLinear) {
         check_linear(*entry);
-      } else if (module_.kind == RosterModule::Kind::kNorm && module_.rows > 0) {
+      } else if (is_norm() && module_.rows > 0) {
         check_norm(*entry);
       }
     }
   }
 
  private:
+  bool is_norm() const {
+    return module_.kind == RosterModule::Kind::kNorm ||
+           module_.kind == RosterModule::Kind::kLayerNorm;
+  }
+
   // A stack is one tensor for all experts, or one per expert.
   void check_count(const std::string& weight, const std::vector<const SafetensorsEntry*>& entries)
       const {

@@ -19,6 +19,15 @@ struct NormRow {
   float scale = 1.0F;
 };
 
+struct LayerNormRow {
+  const float* x;
+  const float* residual;  // Added to x first; null for none.
+  const float* weight;
+  const float* bias;
+  float* sum;  // x + residual; null when there is no residual.
+  float* normed;
+};
+
 struct RopeRow {
   const float* x;
   const float* cos;
@@ -34,6 +43,7 @@ struct GatedRow {
 
 struct RowBodies {
   void (*rms_norm)(const NormRow& row, int width, float eps);
+  void (*layer_norm)(const LayerNormRow& row, int width, float eps);
   // Rotates pairs (i, i + half) for i < half, copies the rest.
   void (*rope)(const RopeRow& row, int half, int width);
   void (*gated_logistic)(const GatedRow& row, int width);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/dispatch/row_bodies.h"
+#include "saker/kernels/cpu/rowwise/layer_norm.h"
 #include "saker/kernels/cpu/simd/row_vectors.h"
 #include "saker/kernels/cpu/simd/vec.h"
 #include "saker/kernels/cpu/simd/vec_curves.h"
@@ -94,6 +95,7 @@ extern const RowBodies row_bodies;
 
 const RowBodies row_bodies = {
     rms_norm,
+    layer_norm,
     rope,
     gated_logistic,
     gated_silu,
