@@ -89,6 +89,10 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.attend.window = own.window;
   options.attend.bidirectional = bidirectional;
   options.output_gate = attention_gate;
+  options.norms_join_heads = norms_join_heads;
+  options.norms_follow_rope = norms_follow_rope;
+  options.query_scaling = query_scaling;
+  options.joined = joined_projections;
   options.keys_are_values = own.keys_are_values;
   if (head_norms) {
     options.head_norm = norm;
@@ -101,7 +105,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
 
 nn::MlpOptions DecoderConfig::mlp(int layer) const {
   const int own = layers.at(static_cast<std::size_t>(layer)).intermediate;
-  return {hidden, own > 0 ? own : intermediate, activation};
+  return {hidden, own > 0 ? own : intermediate, activation, joined_projections};
 }
 
 nn::LayerInputOptions DecoderConfig::layer_inputs() const {

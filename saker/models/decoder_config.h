@@ -15,7 +15,7 @@
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope_options.h"
 
 #include <cstdint>
@@ -74,7 +74,13 @@ struct DecoderConfig {
   float attention_scale = 1.0F;
   float attention_softcap = 0.0F;  // 0: none.
   float final_softcap = 0.0F;      // 0: none.
+  float residual_scale = 1.0F;     // Of what attention and MLP add to the stream.
+  float logit_scale = 1.0F;
   bool head_norms = false;         // RMS norm of each head's q and k.
+  bool norms_join_heads = false;   // See nn::AttentionOptions.
+  bool norms_follow_rope = false;  // See nn::AttentionOptions.
+  nn::QueryScaling query_scaling;
+  bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
   bool value_norms = false;        // RMS norm of each head's v, without a weight.
   bool attention_gate = false;     // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;

@@ -144,7 +144,7 @@ TensorRoster tensor_roster(const Json& config) {
   const auto architecture = find_architecture(config);
   return {
       read_config(architecture, config),
-      {.output_norms = architecture.build_layer != pre_norm_layer,
+      {.stream_norms = stream_norms(architecture.build_layer),
        .layer_scalars = architecture.has_layer_scalars,
        .mtp_head = architecture.has_mtp_heads}
   };

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@ namespace saker::models {
 struct DecoderConfig;
 
 struct RosterOptions {
-  bool output_norms = false;  // Attention and MLP have output norms, see decoder.h.
+  std::span<const std::string_view> stream_norms;  // Of each layer, see decoder.h.
   bool layer_scalars = false;
   bool mtp_head = false;
 };

@@ -100,20 +100,22 @@ struct AttentionStage {
 
 // The addition to the residual stream, and the norm.
 struct NormStage {
-  const RowBodies* bodies;
+  void (*body)(const NormRow& row, int width, float eps);
   float eps;
-  float scale;
+  ResidualScales scales;
 
   // `normed` [N, width] holds what is added, and then the norm.
   void operator()(StridedRows& stream, StridedRows& weight, float* sum, float* normed) const {
-    const HeadRows added = stream.resolve();
+    const HeadRows before = stream.resolve();
     const float* weights = weight.resolve().data;
     const int width = stream.width();
     each_row(stream.rows(), 3L * width, [&](int row) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
       float* to = normed + at;
-      const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
-      bodies->rms_norm(task, width, eps);
+      const NormRow task{
+          StridedRows::at(before, row, 0), to, weights, sum + at, to, scales.sum, scales.residual
+      };
+      body(task, width, eps);
     });
   }
 };
@@ -197,18 +199,23 @@ template <typename Stage>
 ResidualNorm operation(Fused<Stage> fused, const Projection& output, const NextNorm& next) {
   const auto shape = fused.shape(output);
   require(
-      next.stream.shape() == shape && next.weight.shape() == mx::Shape{shape[1]},
+      next.stream.shape() == shape && next.norm.weight.shape() == mx::Shape{shape[1]},
       ErrorCode::kInvalidArgument,
       "{}: a residual stream of {} elements and a norm of {} do not fit [{}, {}]",
       fused.name,
       next.stream.size(),
-      next.weight.size(),
+      next.norm.weight.size(),
       shape[0],
       shape[1]
   );
-  std::vector<mx::array> inputs = {next.stream, mx::astype(next.weight, mx::float32)};
+  std::vector<mx::array> inputs = {next.stream, mx::astype(next.norm.weight, mx::float32)};
   inputs.insert(inputs.end(), fused.inputs.begin(), fused.inputs.end());
-  const NormStage norm{kernel_table().rows, next.eps, next.scale};
+  const RowBodies& bodies = *kernel_table().rows;
+  const NormStage norm{
+      next.norm.kind == NormKind::kRms ? bodies.rms_norm : bodies.layer_norm,
+      next.norm.eps,
+      next.scales,
+  };
   auto outputs = cpu_operation(
       fused.name, {shape, shape}, inputs, NormedBlockBody<Stage>{std::move(fused.product), norm}
   );
@@ -222,7 +229,7 @@ bool is_fusable(const mx::array& x, const Projection& first, const Projection& l
 }
 
 bool is_fusable(const NextNorm& next) {
-  return next.stream.dtype() == mx::float32;
+  return next.stream.dtype() == mx::float32 && !next.norm.bias;
 }
 
 // The stage of each block, with its inputs.
@@ -267,8 +274,11 @@ bool is_fusable(const mx::array& x, const AttentionBlock& block) {
 
 ResidualNorm add_and_norm(const mx::array& result, const NextNorm& next) {
   const bool half = next.half_weight && result.dtype() == mx::bfloat16;
-  const auto& weight = half ? *next.half_weight : next.weight;
-  return rms_norm_residual(next.stream, result, weight, next.eps, next.scale);
+  NormParts norm = next.norm;
+  if (half) {
+    norm.weight = *next.half_weight;
+  }
+  return norm_residual(next.stream, result, norm, next.scales);
 }
 
 ResidualNorm linear_block(const mx::array& x, const Projection& output, const NextNorm& next) {
