@@ -58,13 +58,14 @@ class LayerModules {
   }
 
   void add_attention(const LayerConfig& layer) {
+    const auto attention = [](std::string_view name) { return fmt::format("self_attn.{}", name); };
     const int head_dim = config_.head_dim_of(layer);
     const int kv_rows = (layer.kv_heads > 0 ? layer.kv_heads : config_.kv_heads) * head_dim;
     const int heads = config_.heads * head_dim;
     const auto joined = [&](int rows) { return config_.norms_join_heads ? rows : head_dim; };
-    put("self_attn.o_proj", linear(heads, config_.hidden));
+    put(attention(config_.attention_names.output), linear(heads, config_.hidden));
     if (config_.head_norms) {
-      put("self_attn.q_norm", norm(joined(heads)));
+      put(attention(config_.attention_names.query_norm), norm(joined(heads)));
     }
     if (config_.joined_projections) {
       put("self_attn.qkv_proj", linear(config_.hidden, heads + 2 * kv_rows));
@@ -80,7 +81,7 @@ class LayerModules {
       put("self_attn.v_proj", linear(config_.hidden, kv_rows));
     }
     if (config_.head_norms) {
-      put("self_attn.k_norm", norm(joined(kv_rows)));
+      put(attention(config_.attention_names.key_norm), norm(joined(kv_rows)));
     }
   }
 

@@ -56,10 +56,10 @@ Attention::Attention(
     : options_(options),
       rope_(std::move(rope)),
       qkv_(inputs(weights, options), options.hidden),
-      output_(weights / "o_proj", options.heads * options.head_dim, options.hidden) {
+      output_(weights / options.names.output, options.heads * options.head_dim, options.hidden) {
   if (options.head_norm) {
-    q_norm_ = head_norm(weights / "q_norm", options, options.heads);
-    k_norm_ = head_norm(weights / "k_norm", options, options.kv_heads);
+    q_norm_ = head_norm(weights / options.names.query_norm, options, options.heads);
+    k_norm_ = head_norm(weights / options.names.key_norm, options, options.kv_heads);
   }
   if (options.head_norm && !options.norms_join_heads && !options.norms_follow_rope) {
     merged_norms_ = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
@@ -168,9 +168,7 @@ mx::array Attention::prepared(
     if (!options_.norms_join_heads) {
       return (*norm)(x, context.adapters());
     }
-    return mx::reshape(
-        (*norm)(mx::reshape(x, {x.shape(0), -1}), context.adapters()), x.shape()
-    );
+    return mx::reshape((*norm)(mx::reshape(x, {x.shape(0), -1}), context.adapters()), x.shape());
   };
   const auto& table = context.rope_table(*rope_);
   if (options_.norms_follow_rope) {

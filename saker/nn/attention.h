@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace saker::nn {
@@ -26,6 +27,13 @@ struct QueryScaling {
   std::int64_t period = 1;
 
   bool is_one(std::int64_t position) const { return beta == 0.0 || position < period; }
+};
+
+// Names of modules that differ between architectures.
+struct AttentionNames {
+  std::string_view query_norm = "q_norm";
+  std::string_view key_norm = "k_norm";
+  std::string_view output = "o_proj";
 };
 
 struct AttentionOptions {
@@ -39,6 +47,7 @@ struct AttentionOptions {
   bool norms_follow_rope = false;        // That norm is after the rotation.
   QueryScaling query_scaling = {};
   bool joined = false;  // q, k and v are one tensor, `qkv_proj`.
+  AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;
   bool keys_are_values = false;           // No v_proj: k_proj's outputs are the values.

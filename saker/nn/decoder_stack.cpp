@@ -73,10 +73,10 @@ mx::array inputs_of(const mx::array& layer_inputs, int layer) {
 
 // Where a part's output goes.
 struct PartTarget {
-  const Norm* next;             // Of the rows that the next part reads; null: none.
+  const Norm* next;  // For the rows that the next part reads; null: none.
   kernels::ResidualScales scales;
-  const LayerInputGate* gate;   // Adds to the stream after this part; null: none.
-  std::optional<mx::array> inputs;  // Of the gate.
+  const LayerInputGate* gate;       // Adds to the stream after this part; null: none.
+  std::optional<mx::array> inputs;  // The gate's.
 };
 
 kernels::ResidualNorm add_output(

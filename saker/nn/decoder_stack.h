@@ -22,11 +22,11 @@
 
 namespace saker::nn {
 
-// What a part computes: tokens together, or each alone.
+// The computation of a part: on tokens together, or on each alone.
 using LayerMixer = std::variant<Attention, SharedAttention, GatedDeltaNet, GatedMlp, Moe>;
 
 struct ResidualPart {
-  std::optional<Norm> norm;  // Of the rows that it reads; none: it reads the stream.
+  std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.
   LayerMixer mixer;
   std::optional<Norm> output_norm = std::nullopt;
   float scale = 1.0F;  // Scales the output.

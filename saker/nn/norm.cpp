@@ -60,9 +60,8 @@ kernels::ResidualNorm Norm::add(
   return changed(kernels::add_and_norm(residual, after(x, scales)), adapters);
 }
 
-kernels::NextNorm Norm::after(
-    const mx::array& stream, const kernels::ResidualScales& scales
-) const {
+kernels::NextNorm Norm::after(const mx::array& stream, const kernels::ResidualScales& scales)
+    const {
   return {.stream = stream, .norm = parts_, .half_weight = half_weight_, .scales = scales};
 }
 

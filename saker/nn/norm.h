@@ -64,7 +64,7 @@ struct ResidualTarget {
     return norm.add(stream, output, adapters, scales);
   }
 
-  // What follows a block whose result is the part's output.
+  // The addition and the norm behind a block whose result is the part's output.
   kernels::NextNorm next() const { return norm.after(stream, scales); }
 };
 

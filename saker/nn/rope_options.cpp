@@ -150,9 +150,8 @@ void read_longrope(const Json& config, const Json& parameters, RopeOptions& opti
   options.kind = RopeKind::kFactors;
   const double context = context_of(config);
   options.original_context = original_context(config, parameters, context);
-  options.factors = factor_list(
-      parameters, context > options.original_context ? "long_factor" : "short_factor"
-  );
+  options.factors =
+      factor_list(parameters, context > options.original_context ? "long_factor" : "short_factor");
   const double extended =
       number_above(parameters, "factor", context / options.original_context, 0.0);
   const double inferred =

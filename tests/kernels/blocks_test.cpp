@@ -160,8 +160,7 @@ TEST_P(BlocksTest, AProductGivesTheBitsOfItsParts) {
       const Projection output{weight, bias};
       const auto next = random_next(rows, 4);
       const auto got = linear_block(x, output, next);
-      const auto expected =
-          rms_norm_residual(next.stream, product(x, output), next.weight, kEps, next.scale);
+      const auto expected = norm_residual(next.stream, product(x, output), next.norm, next.scales);
       EXPECT_TRUE(is_one_operation(got.sum));
       EXPECT_EQ(floats_of(got.sum), floats_of(expected.sum)) << rows;
       EXPECT_EQ(floats_of(got.normed), floats_of(expected.normed)) << rows;
@@ -298,7 +297,7 @@ TEST(Blocks, PublicOperationsStayApart) {
   const auto weight = random_product(kHidden, kHidden, 1);
   const auto next = random_next(3, 2);
   const auto added = linear(random({3, kHidden}, 4), weight);
-  const auto got = rms_norm_residual(next.stream, added, next.weight, kEps);
+  const auto got = norm_residual(next.stream, added, next.norm);
   EXPECT_STREQ(got.sum.primitive().name(), "SakerNormResidual");
   EXPECT_FALSE(is_one_operation(got.sum));
 }

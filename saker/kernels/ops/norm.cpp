@@ -31,7 +31,8 @@ void check(const mx::array& x, const mx::array& weight) {
 void check(const mx::array& x, const NormParts& parts) {
   check(x, parts.weight);
   require(
-      !parts.bias || (parts.kind == NormKind::kLayer && parts.bias->shape() == parts.weight.shape()),
+      !parts.bias ||
+          (parts.kind == NormKind::kLayer && parts.bias->shape() == parts.weight.shape()),
       ErrorCode::kInvalidArgument,
       "norm: a bias of {} elements, expected {} of a LayerNorm",
       parts.bias ? parts.bias->size() : 0,
@@ -89,7 +90,7 @@ struct NormBody {
             residual = adds ? std::optional(StridedRows(inputs[1])) : std::nullopt,
             weight = StridedRows(inputs[first]),
             bias = inputs.size() > first + 1 ? std::optional(StridedRows(inputs[first + 1]))
-                                          : std::nullopt,
+                                             : std::nullopt,
             sum = adds ? outputs[0].data<float>() : nullptr,
             normed = outputs.back().data<float>()]() mutable {
       const HeadRows from = x.resolve();

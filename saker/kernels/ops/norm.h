@@ -20,7 +20,7 @@ enum class NormKind : std::uint8_t { kRms, kLayer };
 // A norm's kind and numbers. REQUIRES: only LayerNorm has a bias.
 struct NormParts {
   NormKind kind = NormKind::kRms;
-  mx::array weight;                            // [D] float32
+  mx::array weight;                              // [D] float32
   std::optional<mx::array> bias = std::nullopt;  // [D] float32
   float eps = 1e-6F;
 };

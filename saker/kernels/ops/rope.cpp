@@ -98,9 +98,8 @@ std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
 std::vector<mx::array> rotate_neighbours(const std::vector<mx::array>& inputs) {
   const mx::array& x = inputs[0];
   const mx::Shape& table_shape = inputs[1].shape();
-  const auto pairs = mx::reshape(
-      mx::astype(x, mx::float32), {table_shape[0], x.shape(-2), table_shape[1], 2}
-  );
+  const auto pairs =
+      mx::reshape(mx::astype(x, mx::float32), {table_shape[0], x.shape(-2), table_shape[1], 2});
   const auto element = [&](int i) {
     mx::Shape end = pairs.shape();
     end.back() = i + 1;
@@ -116,9 +115,7 @@ std::vector<mx::array> rotate_neighbours(const std::vector<mx::array>& inputs) {
 
 }  // namespace
 
-mx::array rope(
-    const mx::array& x, const mx::array& cos, const mx::array& sin, RopePairs pairs
-) {
+mx::array rope(const mx::array& x, const mx::array& cos, const mx::array& sin, RopePairs pairs) {
   check(x, cos, sin);
   if (!on_cpu() || x.dtype() != mx::float32) {
     return rope_plain(x, std::nullopt, cos, sin, pairs);
@@ -127,7 +124,12 @@ mx::array rope(
   const std::vector<mx::array> inputs = {
       x, mx::astype(cos, mx::float32), mx::astype(sin, mx::float32)
   };
-  return cpu_operation("SakerRope", x.shape(), inputs, RopeBody{pairs == RopePairs::kHalves ? bodies.rope : bodies.rope_neighbours});
+  return cpu_operation(
+      "SakerRope",
+      x.shape(),
+      inputs,
+      RopeBody{pairs == RopePairs::kHalves ? bodies.rope : bodies.rope_neighbours}
+  );
 }
 
 HeadWeights weights_of_heads(
