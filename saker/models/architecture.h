@@ -39,5 +39,6 @@ Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
+Architecture smollm3();
 
 }  // namespace saker::models

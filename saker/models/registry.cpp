@@ -41,6 +41,7 @@ constexpr std::array kTable{
     Row{"qwen3_5", qwen3_5},
     Row{"qwen3_5_text", qwen3_5},
     Row{"qwen3_moe", qwen3_moe},
+    Row{"smollm3", smollm3},
 };
 
 // Drafts whose layers are of one of these architectures, see assistant.h.

@@ -68,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(
         "qwen3_mixed",
         "qwen3_moe",
         "qwen3_moe_q4",
-        "qwen3_moe_single"
+        "qwen3_moe_single",
+        "smollm3"
     ),
     [](const auto& test) {
       std::string name = test.param;
