@@ -39,6 +39,7 @@ Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
+Architecture granite();
 Architecture smollm3();
 
 }  // namespace saker::models

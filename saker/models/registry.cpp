@@ -34,6 +34,7 @@ constexpr std::array kTable{
     Row{"gemma4_unified", gemma4},
     Row{"gemma4_unified_text", gemma4},
     Row{"generic", generic},
+    Row{"granite", granite},
     Row{"llama", llama},
     Row{"mistral", mistral},
     Row{"qwen2", qwen2},

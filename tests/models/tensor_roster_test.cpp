@@ -56,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         "gemma4",
         "gemma4_small",
         "gemma4_small_q4",
+        "granite",
         "llama",
         "llama_bias",
         "mistral",
