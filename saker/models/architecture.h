@@ -40,6 +40,8 @@ Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
 Architecture granite();
+Architecture olmo2();
+Architecture olmo3();
 Architecture smollm3();
 
 }  // namespace saker::models

@@ -62,6 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
         "mistral",
         "mtp/qwen3",
         "mtp/qwen3_5",
+        "olmo2",
+        "olmo3",
         "qwen2",
         "qwen3",
         "qwen3_5",
