@@ -42,6 +42,7 @@ Architecture gemma4();
 Architecture granite();
 Architecture olmo2();
 Architecture olmo3();
+Architecture phi3();
 Architecture smollm3();
 
 }  // namespace saker::models

@@ -39,6 +39,7 @@ constexpr std::array kTable{
     Row{"mistral", mistral},
     Row{"olmo2", olmo2},
     Row{"olmo3", olmo3},
+    Row{"phi3", phi3},
     Row{"qwen2", qwen2},
     Row{"qwen3", qwen3},
     Row{"qwen3_5", qwen3_5},

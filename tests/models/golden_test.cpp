@@ -42,7 +42,8 @@ constexpr Case kCases[] = {
     {"gemma", kExact},           {"gemma2", kExact},     {"gemma3", kExact},
     {"gemma3_nested", kExact},   {"gemma4", kExact},     {"gemma4_small", kExact},
     {"gemma4_small_q4", kSharp}, {"granite", kExact},    {"olmo2", kExact},
-    {"olmo3", kExact},           {"smollm3", kExact},
+    {"olmo3", kExact},           {"phi3", kExact},       {"phi3_window", kExact},
+    {"smollm3", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

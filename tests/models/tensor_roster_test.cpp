@@ -64,6 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
         "mtp/qwen3_5",
         "olmo2",
         "olmo3",
+        "phi3",
+        "phi3_window",
         "qwen2",
         "qwen3",
         "qwen3_5",
