@@ -39,6 +39,7 @@ Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
+Architecture cohere2();
 Architecture granite();
 Architecture ministral3();
 Architecture olmo2();

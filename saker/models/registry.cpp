@@ -25,6 +25,7 @@ struct Row {
 };
 
 constexpr std::array kTable{
+    Row{"cohere2", cohere2},
     Row{"gemma", gemma},
     Row{"gemma2", gemma2},
     Row{"gemma3", gemma3},

@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
     All,
     RosterOfGoldens,
     ::testing::Values(
+        "cohere2",
         "gemma",
         "gemma2",
         "gemma3",
