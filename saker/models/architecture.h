@@ -45,6 +45,7 @@ Architecture ministral3();
 Architecture olmo2();
 Architecture olmo3();
 Architecture phi3();
+Architecture qwen3_vl();
 Architecture smollm3();
 
 }  // namespace saker::models

@@ -48,6 +48,8 @@ constexpr std::array kTable{
     Row{"qwen3_5", qwen3_5},
     Row{"qwen3_5_text", qwen3_5},
     Row{"qwen3_moe", qwen3_moe},
+    Row{"qwen3_vl", qwen3_vl},
+    Row{"qwen3_vl_text", qwen3_vl},
     Row{"smollm3", smollm3},
 };
 

@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         "qwen3_moe",
         "qwen3_moe_q4",
         "qwen3_moe_single",
+        "qwen3_vl",
         "smollm3"
     ),
     [](const auto& test) {
