@@ -46,6 +46,7 @@ Architecture olmo2();
 Architecture olmo3();
 Architecture phi3();
 Architecture qwen3_vl();
+Architecture seed_oss();
 Architecture smollm3();
 
 }  // namespace saker::models

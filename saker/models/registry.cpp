@@ -50,6 +50,7 @@ constexpr std::array kTable{
     Row{"qwen3_moe", qwen3_moe},
     Row{"qwen3_vl", qwen3_vl},
     Row{"qwen3_vl_text", qwen3_vl},
+    Row{"seed_oss", seed_oss},
     Row{"smollm3", smollm3},
 };
 

@@ -44,7 +44,7 @@ constexpr Case kCases[] = {
     {"gemma4_small_q4", kSharp}, {"cohere2", kExact},    {"granite", kExact},
     {"ministral3", kExact},      {"mistral3", kExact},   {"olmo2", kExact},
     {"olmo3", kExact},           {"phi3", kExact},       {"phi3_window", kExact},
-    {"qwen3_vl", kExact},        {"smollm3", kExact},
+    {"qwen3_vl", kExact},        {"seed_oss", kExact},   {"smollm3", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

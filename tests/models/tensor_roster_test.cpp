@@ -78,6 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         "qwen3_moe_q4",
         "qwen3_moe_single",
         "qwen3_vl",
+        "seed_oss",
         "smollm3"
     ),
     [](const auto& test) {
