@@ -40,6 +40,7 @@ Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
 Architecture cohere2();
+Architecture exaone4();
 Architecture granite();
 Architecture ministral3();
 Architecture olmo2();
