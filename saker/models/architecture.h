@@ -42,6 +42,7 @@ Architecture gemma4();
 Architecture cohere2();
 Architecture exaone4();
 Architecture granite();
+Architecture hunyuan_v1_dense();
 Architecture ministral3();
 Architecture olmo2();
 Architecture olmo3();

@@ -37,6 +37,7 @@ constexpr std::array kTable{
     Row{"gemma4_unified_text", gemma4},
     Row{"generic", generic},
     Row{"granite", granite},
+    Row{"hunyuan_v1_dense", hunyuan_v1_dense},
     Row{"llama", llama},
     Row{"ministral3", ministral3},
     Row{"mistral", mistral},

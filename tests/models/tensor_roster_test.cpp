@@ -59,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
         "gemma4_small",
         "gemma4_small_q4",
         "granite",
+        "hunyuan_v1_dense",
         "llama",
         "llama_bias",
         "ministral3",
