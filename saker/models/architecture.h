@@ -40,6 +40,7 @@ Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
 Architecture cohere2();
+Architecture ernie4_5();
 Architecture exaone4();
 Architecture granite();
 Architecture hunyuan_v1_dense();

@@ -26,6 +26,7 @@ struct Row {
 
 constexpr std::array kTable{
     Row{"cohere2", cohere2},
+    Row{"ernie4_5", ernie4_5},
     Row{"exaone4", exaone4},
     Row{"gemma", gemma},
     Row{"gemma2", gemma2},

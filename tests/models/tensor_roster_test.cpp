@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
     RosterOfGoldens,
     ::testing::Values(
         "cohere2",
+        "ernie4_5",
         "exaone4",
         "gemma",
         "gemma2",
