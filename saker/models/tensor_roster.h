@@ -19,7 +19,7 @@ namespace saker::models {
 struct DecoderConfig;
 
 struct RosterOptions {
-  std::span<const std::string_view> stream_norms;  // Of each layer, see decoder.h.
+  std::span<const std::string_view> stream_norms;  // Each layer's, see decoder.h.
   bool layer_scalars = false;
   bool mtp_head = false;
 };
