@@ -57,7 +57,7 @@ constexpr std::array<Family, 20> kFamilies{{
     {.name = "granite", .model_type = "granite", .rotated_pairs = true, .factors = true},
     {.name = "mistral3", .model_type = "ministral3", .rotated_pairs = true, .scaled_queries = true},
     {.name = "olmo2", .model_type = "olmo2", .output_norms = true, .windowed_type = "olmo3"},
-    {.name = "phi3", .model_type = "phi3", .joined = true},
+    {.name = "phi3", .model_type = "phi3", .joined = true, .windowed_type = "phi3"},
     {.name = "cohere2",
      .model_type = "cohere2",
      .windows = true,
