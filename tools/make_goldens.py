@@ -54,6 +54,11 @@ GEMMA4 = dict(BASE, model_type="gemma4_text", hidden_size=36, hidden_activation=
 GEMMA4_SMALL = dict(GEMMA4, num_hidden_layers=6, num_kv_shared_layers=3, use_double_wide_mlp=True,
                     layer_types=["sliding_attention", "full_attention"] * 3, num_key_value_heads=1)
 
+LONGROPE = dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5], long_factor=[1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+MINISTRAL3 = dict(BASE, model_type="ministral3", tie_word_embeddings=True, rope_theta=None, rope_parameters=dict(
+    type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=6, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
+    mscale_all_dim=1.0, llama_4_scaling_beta=0.5))
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -104,6 +109,33 @@ CASES = {
         GEMMA4, num_hidden_layers=4, attention_k_eq_v=True, num_global_key_value_heads=1,
         layer_types=["sliding_attention", "full_attention"] * 2)), {}),
     "gemma4_small": (BOTH, dict(GEMMA4_SMALL, hidden_size_per_layer_input=10), {}),
+    "smollm3": (BOTH, dict(model_type="smollm3", tie_word_embeddings=True, num_hidden_layers=4, no_rope_layers=[1, 1, 0, 1]), {}),
+    "granite": (BOTH, dict(model_type="granite", tie_word_embeddings=True, embedding_multiplier=3.0, attention_multiplier=0.3,
+                           residual_multiplier=0.5, logits_scaling=2.0, attention_bias=False, mlp_bias=False), {}),
+    "olmo2": (BOTH, dict(model_type="olmo2", tie_word_embeddings=False), {}),
+    # transformers takes any other theta for full layers only.
+    "olmo3": (BOTH, dict(model_type="olmo3", tie_word_embeddings=False, num_hidden_layers=4, sliding_window=5, rope_theta=5e5,
+                         layer_types=["sliding_attention"] * 3 + ["full_attention"],
+                         rope_scaling=YARN), {}),
+    # The prompt exceeds the original context, so that transformers has the long factors in every pass.
+    "phi3": (BOTH, dict(model_type="phi3", tie_word_embeddings=False, hidden_size=64, head_dim=16, partial_rotary_factor=0.75,
+                        original_max_position_embeddings=6, rope_scaling=LONGROPE), {}),
+    "phi3_window": (HF, dict(model_type="phi3", tie_word_embeddings=True, sliding_window=6), {}),
+    "ministral3": (BOTH, MINISTRAL3, {}),
+    "mistral3": (MLX, dict(model_type="mistral3", vocab_size=96, text_config=dict(MINISTRAL3)), {}),
+    "cohere2": (BOTH, dict(model_type="cohere2", tie_word_embeddings=True, num_hidden_layers=4, sliding_window=5,
+                           sliding_window_pattern=4, layer_norm_eps=1e-5, logit_scale=0.25), {}),
+    "qwen3_vl": (MLX, dict(model_type="qwen3_vl", vocab_size=96, text_config=dict(
+        BASE, model_type="qwen3_vl_text", tie_word_embeddings=True,
+        rope_scaling=dict(rope_type="default", mrope_section=[2, 1, 1], mrope_interleaved=True))), {}),
+    "seed_oss": (BOTH, dict(model_type="seed_oss", tie_word_embeddings=False, attention_bias=True, attention_out_bias=False,
+                            mlp_bias=False), {}),
+    "exaone4": (BOTH, dict(model_type="exaone4", tie_word_embeddings=False, num_hidden_layers=4, sliding_window=5,
+                           sliding_window_pattern="LLLG", layer_types=["sliding_attention"] * 3 + ["full_attention"],
+                           rope_scaling=LLAMA3), {}),
+    "hunyuan_v1_dense": (BOTH, dict(model_type="hunyuan_v1_dense", tie_word_embeddings=True, attention_bias=False,
+                                    rope_scaling=dict(type="dynamic", alpha=100.0, factor=1.0)), {}),
+    "ernie4_5": (BOTH, dict(model_type="ernie4_5", tie_word_embeddings=True, use_bias=False), {}),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
@@ -198,7 +230,8 @@ def hf_model(config, weights):
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM
     text = dict(config.get("text_config", config))
     kind = CONFIG_MAPPING[text["model_type"]]
-    settings = kind(**json.loads(json.dumps({k: v for k, v in text.items() if k != "model_type"})))
+    # Some classes pad with a token beyond a small vocabulary.
+    settings = kind(**json.loads(json.dumps({"pad_token_id": 0, **{k: v for k, v in text.items() if k != "model_type"}})))
     settings._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
     stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_experts(weights)

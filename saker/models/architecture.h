@@ -39,5 +39,17 @@ Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
 Architecture gemma4();
+Architecture cohere2();
+Architecture ernie4_5();
+Architecture exaone4();
+Architecture granite();
+Architecture hunyuan_v1_dense();
+Architecture ministral3();
+Architecture olmo2();
+Architecture olmo3();
+Architecture phi3();
+Architecture qwen3_vl();
+Architecture seed_oss();
+Architecture smollm3();
 
 }  // namespace saker::models

@@ -41,7 +41,11 @@ std::optional<Classifier> Classifier::find(
     result.activation_ = layout.activation;
   }
   if (!layout.norm.empty()) {
-    result.norm_.emplace(scope_of(layout.norm), hidden, layout.norm_eps);
+    result.norm_.emplace(
+        scope_of(layout.norm),
+        hidden,
+        nn::NormOptions{.kind = kernels::NormKind::kLayer, .eps = layout.norm_eps}
+    );
   }
   return result;
 }
@@ -53,7 +57,7 @@ mx::array Classifier::operator()(const mx::array& pooled) const {
     rows = activation_ ? kernels::activation(rows, *activation_) : mx::tanh(rows);
   }
   if (norm_) {
-    rows = (*norm_)(rows);
+    rows = (*norm_)(rows, {});
   }
   return mx::astype(output_(rows, {}), mx::float32);
 }

@@ -8,8 +8,8 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
 #include "saker/models/pooling.h"
-#include "saker/nn/layer_norm.h"
 #include "saker/nn/linear.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
 #include <optional>
@@ -21,7 +21,7 @@ namespace saker::models {
 struct ClassifierLayout {
   Pooling pooling = Pooling::kLast;
   std::string_view dense = {};                                   // Empty: there is none.
-  std::optional<kernels::Activation> activation = std::nullopt;  // The dense one's; none: tanh.
+  std::optional<kernels::Activation> activation = std::nullopt;  // Of `dense`; none: tanh.
   std::string_view norm = {};                                    // After it; empty: there is none.
   float norm_eps = 1e-5F;
   std::string_view output = "score";
@@ -52,7 +52,7 @@ class Classifier {
   Pooling pooling_ = Pooling::kLast;
   std::optional<nn::Linear> dense_;
   std::optional<kernels::Activation> activation_;
-  std::optional<nn::LayerNorm> norm_;
+  std::optional<nn::Norm> norm_;
   nn::Linear output_;
   int class_count_;
 };

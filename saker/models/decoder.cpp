@@ -119,7 +119,10 @@ class Decoder final : public Model {
   }
 
   mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const override {
-    const auto logits = mx::astype(head()(hidden, adapters), mx::float32);
+    auto logits = mx::astype(head()(hidden, adapters), mx::float32);
+    if (config_.logit_scale != 1.0F) {
+      logits = mx::multiply(logits, mx::array(config_.logit_scale));
+    }
     return config_.final_softcap > 0.0F ? kernels::softcap(logits, config_.final_softcap) : logits;
   }
 
@@ -163,7 +166,7 @@ class Decoder final : public Model {
     return *head_;
   }
 
-  nn::RmsNorm final_norm(const nn::Weights& weights) const {
+  nn::Norm final_norm(const nn::Weights& weights) const {
     return {body_scope(weights) / "norm", config_.hidden, config_.norm};
   }
 
@@ -221,11 +224,11 @@ class Decoder final : public Model {
   ModelInfo info_;
 };
 
-nn::RmsNorm layer_norm(const LayerParts& parts, std::string_view name) {
+nn::Norm layer_norm(const LayerParts& parts, std::string_view name) {
   return {parts.weights / name, parts.config.hidden, parts.config.norm};
 }
 
-nn::TokenMixer token_mixer(const LayerParts& parts) {
+nn::LayerMixer token_mixer(const LayerParts& parts) {
   const auto& layer = parts.config.layers.at(static_cast<std::size_t>(parts.index));
   if (layer.linear) {
     return nn::GatedDeltaNet(parts.weights / "linear_attn", parts.config.delta);
@@ -238,13 +241,38 @@ nn::TokenMixer token_mixer(const LayerParts& parts) {
   return nn::Attention(scope, options, parts.rope);
 }
 
-nn::FeedForward feed_forward(const LayerParts& parts) {
+nn::LayerMixer feed_forward(const LayerParts& parts) {
   const auto scope = parts.weights / "mlp";
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
     return nn::Moe(scope, parts.config.moe);
   }
   return nn::GatedMlp(scope, parts.config.mlp(parts.index));
 }
+
+// A layer of attention and MLP with the norms of these names; empty: none.
+nn::DecoderLayer two_part_layer(
+    const LayerParts& parts,
+    const std::array<std::string_view, 2>& norms,
+    const std::array<std::string_view, 2>& output_norms = {}
+) {
+  const auto norm = [&](std::string_view name) {
+    return name.empty() ? std::nullopt : std::optional(layer_norm(parts, name));
+  };
+  const float scale = parts.config.residual_scale;
+  nn::DecoderLayer layer;
+  layer.parts.push_back({norm(norms[0]), token_mixer(parts), norm(output_norms[0]), scale});
+  layer.parts.push_back({norm(norms[1]), feed_forward(parts), norm(output_norms[1]), scale});
+  return layer;
+}
+
+// Norms of layers, in the order of kinds: pre-norm layers have the first two, sandwich layers all.
+constexpr std::array<std::string_view, 4> kStreamNorms{
+    "input_layernorm",
+    "post_attention_layernorm",
+    "pre_feedforward_layernorm",
+    "post_feedforward_layernorm",
+};
+constexpr std::array<std::string_view, 2> kPostNorms{kStreamNorms[1], kStreamNorms[3]};
 
 }  // namespace
 
@@ -270,25 +298,29 @@ nn::Weights body_scope(const nn::Weights& weights) {
 }
 
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
-  return {
-      .attention_norm = layer_norm(parts, "input_layernorm"),
-      .attention = token_mixer(parts),
-      .attention_output_norm = std::nullopt,
-      .mlp_norm = layer_norm(parts, "post_attention_layernorm"),
-      .mlp = feed_forward(parts),
-      .mlp_output_norm = std::nullopt,
-  };
+  return two_part_layer(parts, {kStreamNorms[0], kStreamNorms[1]});
 }
 
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
-  return {
-      .attention_norm = layer_norm(parts, "input_layernorm"),
-      .attention = token_mixer(parts),
-      .attention_output_norm = layer_norm(parts, "post_attention_layernorm"),
-      .mlp_norm = layer_norm(parts, "pre_feedforward_layernorm"),
-      .mlp = feed_forward(parts),
-      .mlp_output_norm = layer_norm(parts, "post_feedforward_layernorm"),
-  };
+  return two_part_layer(parts, {kStreamNorms[0], kStreamNorms[2]}, kPostNorms);
+}
+
+nn::DecoderLayer post_norm_layer(const LayerParts& parts) {
+  return two_part_layer(parts, {}, kPostNorms);
+}
+
+nn::DecoderLayer parallel_layer(const LayerParts& parts) {
+  auto layer = two_part_layer(parts, {kStreamNorms[0], {}});
+  layer.parallel = true;
+  return layer;
+}
+
+std::span<const std::string_view> stream_norms(LayerBuilder builder) {
+  const std::span<const std::string_view> all = kStreamNorms;
+  return builder == pre_norm_layer    ? all.first(2)
+         : builder == post_norm_layer ? std::span<const std::string_view>(kPostNorms)
+         : builder == parallel_layer  ? all.first(1)
+                                      : all;
 }
 
 std::unique_ptr<cache::LayerCache> make_layer_cache(

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace saker::models {
@@ -39,6 +40,14 @@ using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
 // The layer of later Gemmas: attention and MLP also have a norm on their output.
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);
+// Attention and MLP read the stream, and have a norm on their output only.
+nn::DecoderLayer post_norm_layer(const LayerParts& parts);
+// Attention and MLP read the same normed rows.
+nn::DecoderLayer parallel_layer(const LayerParts& parts);
+
+// The names of the norms on the residual stream in layers that such a builder makes. Builders of
+// their own are taken for sandwich_norm_layer.
+std::span<const std::string_view> stream_norms(LayerBuilder builder);
 
 // A layer's empty cache. REQUIRES: options.max_kv_size >= 0.
 std::unique_ptr<cache::LayerCache> make_layer_cache(

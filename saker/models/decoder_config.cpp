@@ -89,6 +89,11 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.attend.window = own.window;
   options.attend.bidirectional = bidirectional;
   options.output_gate = attention_gate;
+  options.norms_join_heads = norms_join_heads;
+  options.norms_follow_rope = norms_follow_rope;
+  options.query_scaling = query_scaling;
+  options.joined = joined_projections;
+  options.names = attention_names;
   options.keys_are_values = own.keys_are_values;
   if (head_norms) {
     options.head_norm = norm;
@@ -101,7 +106,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
 
 nn::MlpOptions DecoderConfig::mlp(int layer) const {
   const int own = layers.at(static_cast<std::size_t>(layer)).intermediate;
-  return {hidden, own > 0 ? own : intermediate, activation};
+  return {hidden, own > 0 ? own : intermediate, activation, joined_projections};
 }
 
 nn::LayerInputOptions DecoderConfig::layer_inputs() const {
@@ -172,11 +177,12 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   read_heads(config, defaults, result);
   result.context_length =
       read_size(config, "max_position_embeddings", defaults.context_length, kMaxContext);
-  const double eps = json_double(config, "rms_norm_eps", 1e-6);
+  const double eps = json_double(config, defaults.norm_eps_key, defaults.norm_eps);
   require(
       std::isfinite(eps) && eps >= 0.0 && eps <= 1.0,
       ErrorCode::kCorruptData,
-      "[config] rms_norm_eps is {}, expected a number in [0, 1]",
+      "[config] {} is {}, expected a number in [0, 1]",
+      defaults.norm_eps_key,
       eps
   );
   result.norm.eps = static_cast<float>(eps);
@@ -256,6 +262,16 @@ void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int wi
         i
     );
     config.layers.at(i).window = sliding[i] ? window : 0;
+  }
+}
+
+void set_rotating_layers(DecoderConfig& config, const std::vector<bool>& rotating) {
+  const std::size_t none = config.ropes.size();
+  config.ropes.push_back({.kind = nn::RopeKind::kNone});
+  for (std::size_t i = 0; i < rotating.size(); ++i) {
+    if (!rotating[i]) {
+      config.layers.at(i).rope = none;
+    }
   }
 }
 

@@ -15,7 +15,7 @@
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope_options.h"
 
 #include <cstdint>
@@ -36,6 +36,8 @@ struct ConfigDefaults {
   std::int64_t context_length = 32768;
   kernels::Activation activation = kernels::Activation::kSilu;
   nn::RopeKeys rope = {};
+  double norm_eps = 1e-6;
+  std::string_view norm_eps_key = "rms_norm_eps";
 };
 
 struct LayerConfig {
@@ -74,9 +76,16 @@ struct DecoderConfig {
   float attention_scale = 1.0F;
   float attention_softcap = 0.0F;  // 0: none.
   float final_softcap = 0.0F;      // 0: none.
+  float residual_scale = 1.0F;     // Scales outputs of attention and MLP.
+  float logit_scale = 1.0F;
   bool head_norms = false;         // RMS norm of each head's q and k.
-  bool value_norms = false;        // RMS norm of each head's v, without a weight.
-  bool attention_gate = false;     // See nn::AttentionOptions::output_gate.
+  bool norms_join_heads = false;   // See nn::AttentionOptions.
+  bool norms_follow_rope = false;  // See nn::AttentionOptions.
+  nn::QueryScaling query_scaling;
+  nn::AttentionNames attention_names;
+  bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
+  bool value_norms = false;         // RMS norm of each head's v, without a weight.
+  bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   nn::GatedDeltaOptions delta;  // For linear-attention layers.
@@ -132,6 +141,9 @@ void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int wi
 
 // Qwen's windows: if `use_sliding_window` is set, layers from `max_window_layers` on slide.
 void set_late_windows(DecoderConfig& config, const Json& json);
+
+// The flagged layers keep their rope; the others do not rotate.
+void set_rotating_layers(DecoderConfig& config, const std::vector<bool>& rotating);
 
 // `sliding_window`: `fallback` if absent, 0 if null.
 int read_window(const Json& config, int fallback);

@@ -113,7 +113,7 @@ std::vector<Family> families() {
 
 // Other designs that extend a family's name. Or they compute something else from a llama's tensors,
 // without a configuration field that says so.
-constexpr std::array<std::string_view, 11> kOthers{
+constexpr std::array<std::string_view, 12> kOthers{
     "qwen3_next",
     "qwen3_moe",
     "qwen3_vl",
@@ -125,6 +125,7 @@ constexpr std::array<std::string_view, 11> kOthers{
     "gemma3n",
     "helium",
     "ernie4_5",
+    "smollm3",
 };
 
 bool is_one_of_the_others(std::string_view model_type) {

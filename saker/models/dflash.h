@@ -17,7 +17,7 @@
 #include "saker/nn/forward_context.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstdint>
@@ -83,9 +83,9 @@ class DflashDraft {
 
  private:
   struct Layer {
-    nn::RmsNorm attention_norm;
+    nn::Norm attention_norm;
     nn::BlockAttention attention;
-    nn::RmsNorm mlp_norm;
+    nn::Norm mlp_norm;
     nn::GatedMlp mlp;
     std::optional<nn::DynamicConv> attention_conv;
     std::optional<nn::DynamicConv> mlp_conv;
@@ -100,9 +100,9 @@ class DflashDraft {
 
   DflashConfig config_;
   nn::Linear fuse_;
-  nn::RmsNorm context_norm_;
+  nn::Norm context_norm_;
   std::vector<Layer> layers_;
-  nn::RmsNorm final_norm_;
+  nn::Norm final_norm_;
   std::optional<CandidateSelector> selector_;
 };
 

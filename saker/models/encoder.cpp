@@ -7,7 +7,7 @@
 #include "saker/models/token_ids.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/encoder_layer.h"
-#include "saker/nn/layer_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope.h"
 
 #include <fmt/format.h>
@@ -19,6 +19,10 @@
 
 namespace saker::models {
 namespace {
+
+nn::NormOptions norm_options(const EncoderConfig& config) {
+  return {.kind = kernels::NormKind::kLayer, .eps = config.norm_eps};
+}
 
 nn::Weights body_of(const EncoderNames& names, const nn::Weights& weights) {
   for (const std::string_view scope : names.bodies) {
@@ -104,7 +108,7 @@ class Encoder final : public Model {
         words_(body / config.names.words, config.vocab_size, config.hidden),
         positions_(table_of(body, config.names.positions, config.position_count, config.hidden)),
         types_(table_of(body, config.names.types, config.type_count, config.hidden)),
-        input_norm_(body / config.names.input_norm, config.hidden, config.norm_eps),
+        input_norm_(body / config.names.input_norm, config.hidden, norm_options(config)),
         embedding_head_(
             config.embedding,
             weights,
@@ -140,7 +144,7 @@ class Encoder final : public Model {
     const auto scope_of = [&](int layer) { return body / names.layers / fmt::to_string(layer); };
     const nn::Weights scope = scope_of(index);
     const auto norm = [&](const nn::Weights& weights) {
-      return nn::LayerNorm(weights, config_.hidden, config_.norm_eps);
+      return nn::Norm(weights, config_.hidden, norm_options(config_));
     };
     const bool is_last = index + 1 == static_cast<int>(config_.layers.size());
     const auto next_norm = [&] {
@@ -223,7 +227,7 @@ class Encoder final : public Model {
       }
       rows = mx::add(rows, (*positions_)(mx::array(positions.data(), shape, mx::int32), 1.0F, {}));
     }
-    const mx::array normed = input_norm_(rows);
+    const mx::array normed = input_norm_(rows, context.adapters());
     return {normed, normed};
   }
 
@@ -259,7 +263,7 @@ class Encoder final : public Model {
   nn::Embedding words_;
   std::optional<nn::Embedding> positions_;
   std::optional<nn::Embedding> types_;
-  nn::LayerNorm input_norm_;
+  nn::Norm input_norm_;
   std::vector<nn::Rope> ropes_;
   std::vector<nn::EncoderLayer> layers_;
   EmbeddingHead embedding_head_;

@@ -18,7 +18,7 @@
 #include "saker/nn/decoder_stack.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
 #include <memory>
@@ -57,8 +57,8 @@ class MtpHead {
  private:
   DecoderConfig config_;  // With the head's layers instead of the model's.
   int hidden_;
-  nn::RmsNorm token_norm_;
-  nn::RmsNorm hidden_norm_;
+  nn::Norm token_norm_;
+  nn::Norm hidden_norm_;
   nn::Linear join_;
   nn::DecoderStack stack_;
 };

@@ -2,6 +2,7 @@
 #include "saker/models/tensor_roster.h"
 
 #include "saker/base/numbered_name.h"
+#include "saker/models/decoder.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/encoder_config.h"
 #include "saker/models/mtp.h"
@@ -37,11 +38,8 @@ class LayerModules {
       : modules_(modules), prefix_(std::move(prefix)), config_(config) {}
 
   void add(const LayerConfig& layer, const RosterOptions& options) {
-    put("input_layernorm", norm(config_.hidden));
-    put("post_attention_layernorm", norm(config_.hidden));
-    if (options.output_norms) {
-      put("pre_feedforward_layernorm", norm(config_.hidden));
-      put("post_feedforward_layernorm", norm(config_.hidden));
+    for (const std::string_view name : options.stream_norms) {
+      put(name, norm(config_.hidden));
     }
     if (options.layer_scalars) {
       put("layer_scalar", {.kind = Kind::kTensor, .is_required = false});
@@ -61,14 +59,21 @@ class LayerModules {
   }
 
   void add_attention(const LayerConfig& layer) {
+    const auto attention = [](std::string_view name) { return fmt::format("self_attn.{}", name); };
     const int head_dim = config_.head_dim_of(layer);
     const int kv_rows = (layer.kv_heads > 0 ? layer.kv_heads : config_.kv_heads) * head_dim;
-    const int gates = config_.attention_gate ? 2 : 1;
-    put("self_attn.q_proj", linear(config_.hidden, gates * config_.heads * head_dim));
-    put("self_attn.o_proj", linear(config_.heads * head_dim, config_.hidden));
+    const int heads = config_.heads * head_dim;
+    const auto joined = [&](int rows) { return config_.norms_join_heads ? rows : head_dim; };
+    put(attention(config_.attention_names.output), linear(heads, config_.hidden));
     if (config_.head_norms) {
-      put("self_attn.q_norm", norm(head_dim));
+      put(attention(config_.attention_names.query_norm), norm(joined(heads)));
     }
+    if (config_.joined_projections) {
+      put("self_attn.qkv_proj", linear(config_.hidden, heads + 2 * kv_rows));
+      return;
+    }
+    const int gates = config_.attention_gate ? 2 : 1;
+    put("self_attn.q_proj", linear(config_.hidden, gates * heads));
     if (layer.shares_rows_of) {
       return;
     }
@@ -77,7 +82,7 @@ class LayerModules {
       put("self_attn.v_proj", linear(config_.hidden, kv_rows));
     }
     if (config_.head_norms) {
-      put("self_attn.k_norm", norm(head_dim));
+      put(attention(config_.attention_names.key_norm), norm(joined(kv_rows)));
     }
   }
 
@@ -94,9 +99,13 @@ class LayerModules {
 
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
+    put("mlp.down_proj", linear(inner, config_.hidden));
+    if (config_.joined_projections) {
+      put("mlp.gate_up_proj", linear(config_.hidden, 2 * inner));
+      return;
+    }
     put("mlp.gate_proj", linear(config_.hidden, inner));
     put("mlp.up_proj", linear(config_.hidden, inner));
-    put("mlp.down_proj", linear(inner, config_.hidden));
   }
 
   void add_experts() {
@@ -132,7 +141,8 @@ void add_mtp(Modules& modules, const DecoderConfig& config) {
     head.emplace(fmt::format("mtp.{}", name), norm(config.hidden));
   }
   for (int i = 0; i < kMaxMtpLayers; ++i) {
-    LayerModules(head, fmt::format("mtp.layers.{}.", i), config).add(*found, {});
+    LayerModules(head, fmt::format("mtp.layers.{}.", i), config)
+        .add(*found, {.stream_norms = stream_norms(pre_norm_layer)});
   }
   for (auto& [name, module] : head) {
     module.is_required = false;

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,7 @@ struct DecoderConfig;
 struct EncoderConfig;
 
 struct RosterOptions {
-  bool output_norms = false;  // Attention and MLP have output norms, see decoder.h.
+  std::span<const std::string_view> stream_norms;  // Each layer's, see decoder.h.
   bool layer_scalars = false;
   bool mtp_head = false;
 };

@@ -6,7 +6,10 @@
 #include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/ops/rope.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -16,6 +19,9 @@ namespace {
 
 std::vector<MergedLinear::Part> inputs(const Weights& weights, const AttentionOptions& options) {
   const int keys = options.kv_heads * options.head_dim;
+  if (options.joined) {
+    return {{weights / "qkv_proj", options.heads * options.head_dim + 2 * keys}};
+  }
   std::vector<MergedLinear::Part> parts = {
       {weights / "q_proj", options.heads * options.head_dim * (options.output_gate ? 2 : 1)},
       {weights / "k_proj", keys},
@@ -26,6 +32,22 @@ std::vector<MergedLinear::Part> inputs(const Weights& weights, const AttentionOp
   return parts;
 }
 
+Norm head_norm(const Weights& weights, const AttentionOptions& options, int heads) {
+  const int joined = options.norms_join_heads ? heads : 1;
+  return {weights, joined * options.head_dim, *options.head_norm, heads / joined};
+}
+
+// The scale of each row's queries, [N, 1, 1].
+mx::array query_scales(const QueryScaling& scaling, std::span<const std::int64_t> positions) {
+  std::vector<float> scales;
+  scales.reserve(positions.size());
+  for (const std::int64_t position : positions) {
+    const auto periods = static_cast<double>(position / scaling.period);
+    scales.push_back(static_cast<float>(1.0 + scaling.beta * std::log1p(periods)));
+  }
+  return mx::array(scales.data(), {static_cast<int>(scales.size()), 1, 1});
+}
+
 }  // namespace
 
 Attention::Attention(
@@ -34,10 +56,12 @@ Attention::Attention(
     : options_(options),
       rope_(std::move(rope)),
       qkv_(inputs(weights, options), options.hidden),
-      output_(weights / "o_proj", options.heads * options.head_dim, options.hidden) {
+      output_(weights / options.names.output, options.heads * options.head_dim, options.hidden) {
   if (options.head_norm) {
-    q_norm_.emplace(weights / "q_norm", options.head_dim, *options.head_norm, options.heads);
-    k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm, options.kv_heads);
+    q_norm_ = head_norm(weights / options.names.query_norm, options, options.heads);
+    k_norm_ = head_norm(weights / options.names.key_norm, options, options.kv_heads);
+  }
+  if (options.head_norm && !options.norms_join_heads && !options.norms_follow_rope) {
     merged_norms_ = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
     if (!kernels::on_cpu()) {
       merged_norms_->by_head = kernels::weights_of_heads(
@@ -57,7 +81,7 @@ auto Attention::as_block(ForwardContext& context, const Spans& spans, const Run&
   const auto& adapters = context.adapters();
   const auto qkv = qkv_.projection(adapters);
   const auto output = output_.projection(adapters);
-  if (!qkv || !output || !is_merged(adapters, spans)) {
+  if (!qkv || !output || !is_merged(context, spans)) {
     return std::optional<Output>();
   }
   const auto heads = merged_heads(context);
@@ -79,7 +103,7 @@ kernels::ResidualNorm Attention::add_to(
     const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
 ) const {
   const auto& spans = context.append(layer);
-  const auto next = target.norm.after(target.stream, target.scale);
+  const auto next = target.next();
   const auto run = [&](const auto& block) { return kernels::attention_block(x, block, next); };
   if (auto output = as_block(context, spans, run)) {
     return target.norm.changed(std::move(*output), context.adapters());
@@ -87,9 +111,17 @@ kernels::ResidualNorm Attention::add_to(
   return output_.add_to(target, attend(x, context, spans), context.adapters());
 }
 
-bool Attention::is_merged(const RowContext& adapters, const Spans& spans) const {
-  return !options_.output_gate && !options_.keys_are_values && !value_norm_ &&
-         adapters.base_only() && kernels::attends_merged(spans);
+bool Attention::is_merged(const ForwardContext& context, const Spans& spans) const {
+  const bool has_plain_norms = q_norm_.has_value() == merged_norms_.has_value();
+  return !options_.output_gate && !options_.keys_are_values && !value_norm_ && has_plain_norms &&
+         !scales_queries(context) && context.adapters().base_only() &&
+         kernels::attends_merged(spans);
+}
+
+bool Attention::scales_queries(const ForwardContext& context) const {
+  return std::ranges::any_of(context.positions(), [&](std::int64_t position) {
+    return !options_.query_scaling.is_one(position);
+  });
 }
 
 kernels::MergedHeads Attention::merged_heads(ForwardContext& context) const {
@@ -101,37 +133,68 @@ kernels::MergedHeads Attention::merged_heads(ForwardContext& context) const {
       .norms = merged_norms_,
       .cos = table.cos,
       .sin = table.sin,
+      .pairs = table.pairs,
   };
 }
 
 mx::array Attention::attend(const mx::array& x, ForwardContext& context, const Spans& spans) const {
-  if (!is_merged(context.adapters(), spans)) {
+  if (!is_merged(context, spans)) {
     return attend_apart(x, context, spans);
   }
   const auto merged = qkv_(x, context.adapters());
   return kernels::attend_merged(merged, merged_heads(context), spans, options_.attend);
 }
 
+std::vector<mx::array> Attention::projected(const mx::array& x, const RowContext& adapters) const {
+  if (!options_.joined) {
+    return qkv_.split(x, adapters);
+  }
+  const auto merged = qkv_(x, adapters);
+  const int keys = options_.heads * options_.head_dim;
+  const int values = keys + options_.kv_heads * options_.head_dim;
+  const auto columns = [&](int first, int end) {
+    return mx::slice(merged, {0, first}, {merged.shape(0), end});
+  };
+  return {columns(0, keys), columns(keys, values), columns(values, merged.shape(1))};
+}
+
+mx::array Attention::prepared(
+    const mx::array& heads, const std::optional<Norm>& norm, ForwardContext& context
+) const {
+  const auto normed = [&](const mx::array& x) {
+    if (!norm) {
+      return x;
+    }
+    if (!options_.norms_join_heads) {
+      return (*norm)(x, context.adapters());
+    }
+    return mx::reshape((*norm)(mx::reshape(x, {x.shape(0), -1}), context.adapters()), x.shape());
+  };
+  const auto& table = context.rope_table(*rope_);
+  if (options_.norms_follow_rope) {
+    return normed(kernels::rope(heads, table.cos, table.sin, table.pairs));
+  }
+  return kernels::rope(normed(heads), table.cos, table.sin, table.pairs);
+}
+
 mx::array Attention::attend_apart(const mx::array& x, ForwardContext& context, const Spans& spans)
     const {
   const int rows = x.shape(0);
   const int dim = options_.head_dim;
-  const auto parts = qkv_.split(x, context.adapters());
+  const auto parts = projected(x, context.adapters());
   const int query_width = options_.output_gate ? 2 * dim : dim;
   const auto queries = mx::reshape(parts[0], {rows, options_.heads, query_width});
-  auto q = mx::slice(queries, {0, 0, 0}, {rows, options_.heads, dim});  // [N, H, D]
-  auto k = mx::reshape(parts[1], {rows, options_.kv_heads, dim});       // [N, H_kv, D]
-  auto v = mx::reshape(parts.back(), {rows, options_.kv_heads, dim});   // [N, H_kv, D]
-  if (q_norm_) {
-    q = (*q_norm_)(q, context.adapters());
-    k = (*k_norm_)(k, context.adapters());
+  const auto heads = mx::slice(queries, {0, 0, 0}, {rows, options_.heads, dim});  // [N, H, D]
+  auto q = prepared(heads, q_norm_, context);
+  const auto k = prepared(mx::reshape(parts[1], {rows, options_.kv_heads, dim}), k_norm_, context);
+  auto v = mx::reshape(parts.back(), {rows, options_.kv_heads, dim});  // [N, H_kv, D]
+  if (scales_queries(context)) {
+    const auto scales = query_scales(options_.query_scaling, context.positions());
+    q = mx::astype(mx::multiply(q, scales), q.dtype());
   }
   if (value_norm_) {
     v = kernels::rms_norm(v, *value_norm_, options_.value_norm->eps);
   }
-  const auto& table = context.rope_table(*rope_);
-  q = kernels::rope(q, table.cos, table.sin);
-  k = kernels::rope(k, table.cos, table.sin);
   auto attended = kernels::attend(q, k, v, spans, options_.attend);
   if (options_.output_gate) {
     const auto gate = mx::slice(queries, {0, 0, dim}, queries.shape());

@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Self-attention with grouped heads: q, k and v projections; optional RMS norms of each head;
-// rotation; fused attention over the layer's cache; output projection. Immutable.
+// Self-attention with grouped heads: q, k and v projections; optional norms of q and k; rotation;
+// fused attention over the layer's cache; output projection. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/attend.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace saker::nn {
+
+// A scale of queries that grows with their position: 1 + beta * log(1 + floor(position / period)).
+struct QueryScaling {
+  double beta = 0.0;  // 0: none.
+  std::int64_t period = 1;
+
+  bool is_one(std::int64_t position) const { return beta == 0.0 || position < period; }
+};
+
+// Names of modules that differ between architectures.
+struct AttentionNames {
+  std::string_view query_norm = "q_norm";
+  std::string_view key_norm = "k_norm";
+  std::string_view output = "o_proj";
+};
 
 struct AttentionOptions {
   int hidden = 0;
@@ -26,6 +43,11 @@ struct AttentionOptions {
   int head_dim = 0;
   kernels::AttendOptions attend;         // Scale, soft cap, sliding window.
   std::optional<NormOptions> head_norm;  // For q and k, over each head.
+  bool norms_join_heads = false;         // That norm is over all heads together.
+  bool norms_follow_rope = false;        // That norm is after the rotation.
+  QueryScaling query_scaling = {};
+  bool joined = false;  // q, k and v are one tensor, `qkv_proj`.
+  AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;
   bool keys_are_values = false;           // No v_proj: k_proj's outputs are the values.
@@ -53,7 +75,7 @@ class Attention {
   using Spans = std::vector<kernels::AttendSpan>;
 
   // True if all rows of the projections are merged heads that attend_merged() takes.
-  bool is_merged(const RowContext& adapters, const Spans& spans) const;
+  bool is_merged(const ForwardContext& context, const Spans& spans) const;
   kernels::MergedHeads merged_heads(ForwardContext& context) const;
   // Calls `run` with the whole part as a block of kernels; nullopt if it can't be one.
   template <typename Run>
@@ -62,13 +84,20 @@ class Attention {
   mx::array attend(const mx::array& x, ForwardContext& context, const Spans& spans) const;
   // As attend(), each operation of its own.
   mx::array attend_apart(const mx::array& x, ForwardContext& context, const Spans& spans) const;
+  // q, k and v of a pass's rows, side by side in heads.
+  std::vector<mx::array> projected(const mx::array& x, const RowContext& adapters) const;
+  // Norms and rotates heads [N, heads, D].
+  mx::array prepared(
+      const mx::array& heads, const std::optional<Norm>& norm, ForwardContext& context
+  ) const;
+  bool scales_queries(const ForwardContext& context) const;
 
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
   MergedLinear qkv_;
   Linear output_;
-  std::optional<RmsNorm> q_norm_;
-  std::optional<RmsNorm> k_norm_;
+  std::optional<Norm> q_norm_;
+  std::optional<Norm> k_norm_;
   std::optional<kernels::MergedHeads::Norms> merged_norms_;  // For attend_merged.
   std::optional<mx::array> value_norm_;                      // Ones [head_dim].
 };

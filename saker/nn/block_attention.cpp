@@ -28,7 +28,7 @@ BlockAttention::Rows BlockAttention::rows(const mx::array& x, ForwardContext& co
   const mx::Shape shape = {x.shape(0), options_.kv_heads, options_.head_dim};
   const auto& table = context.rope_table(*rope_);
   const auto keys = key_norm_(mx::reshape(parts[0], shape), {});
-  return {kernels::rope(keys, table.cos, table.sin), mx::reshape(parts[1], shape)};
+  return {kernels::rope(keys, table.cos, table.sin, table.pairs), mx::reshape(parts[1], shape)};
 }
 
 void BlockAttention::remember(const Rows& rows, ForwardContext& context, int layer) {
@@ -56,7 +56,7 @@ mx::array BlockAttention::attend(const mx::array& x, ForwardContext& context, in
   const auto own = rows(x, context);
   const auto& table = context.rope_table(*rope_);
   auto q = mx::reshape(query_(x, {}), {count, options_.heads, options_.head_dim});
-  q = kernels::rope(query_norm_(q, {}), table.cos, table.sin);
+  q = kernels::rope(query_norm_(q, {}), table.cos, table.sin, table.pairs);
   const auto attended =
       kernels::attend(q, own.keys, own.values, context.append(layer), options_.attend);
   return mx::reshape(attended, {count, options_.heads * options_.head_dim});

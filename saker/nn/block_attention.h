@@ -9,7 +9,7 @@
 #include "saker/nn/attention.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope.h"
 #include "saker/nn/weights/weights.h"
 
@@ -56,8 +56,8 @@ class BlockAttention {
   Linear query_;
   MergedLinear key_value_;
   Linear output_;
-  RmsNorm query_norm_;
-  RmsNorm key_norm_;
+  Norm query_norm_;
+  Norm key_norm_;
 };
 
 }  // namespace saker::nn

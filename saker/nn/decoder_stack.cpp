@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace saker::nn {
@@ -70,61 +71,104 @@ mx::array inputs_of(const mx::array& layer_inputs, int layer) {
   );
 }
 
-// Runs attention, or what takes its place, and adds its output to the stream.
-kernels::ResidualNorm mix_tokens(
-    const DecoderLayer& layer,
+// Where a part's output goes.
+struct PartTarget {
+  const Norm* next;  // For the rows that the next part reads; null: none.
+  kernels::ResidualScales scales;
+  const LayerInputGate* gate;       // Adds to the stream after this part; null: none.
+  std::optional<mx::array> inputs;  // The gate's.
+};
+
+kernels::ResidualNorm add_output(
+    const PartTarget& target,
+    const mx::array& stream,
+    const mx::array& output,
+    const RowContext& adapters
+) {
+  return target.next != nullptr ? target.next->add(stream, output, adapters, target.scales)
+                                : kernels::add_residual(stream, output, target.scales);
+}
+
+// Runs a part and what follows it, up to the norm of the next part.
+kernels::ResidualNorm run_part(
+    const ResidualPart& part,
     const kernels::ResidualNorm& state,
+    const PartTarget& target,
+    ForwardContext& context,
+    int layer
+) {
+  const auto& adapters = context.adapters();
+  const auto run = [&](const auto& mixer) {
+    constexpr bool kMixesTokens = requires { mixer(state.normed, context, layer); };
+    if (target.next != nullptr && target.gate == nullptr && !part.output_norm) {
+      const ResidualTarget fused{state.sum, *target.next, target.scales};
+      if constexpr (kMixesTokens) {
+        return mixer.add_to(fused, state.normed, context, layer);
+      } else {
+        return mixer.add_to(fused, state.normed, adapters);
+      }
+    }
+    auto output = [&] {
+      if constexpr (kMixesTokens) {
+        return mixer(state.normed, context, layer);
+      } else {
+        return mixer(state.normed, adapters);
+      }
+    }();
+    if (part.output_norm) {
+      output = (*part.output_norm)(output, adapters);
+    }
+    if (target.gate == nullptr) {
+      return add_output(target, state.sum, output, adapters);
+    }
+    const auto sum = mx::add(state.sum, output);
+    const auto gated = (*target.gate)(sum, target.inputs.value(), adapters);
+    return add_output(target, sum, gated, adapters);
+  };
+  return std::visit(run, part.mixer);
+}
+
+// Runs a layer's parts. `next`: the norm of the rows that the next layer reads.
+kernels::ResidualNorm run_layer(
+    const DecoderLayer& layer,
+    kernels::ResidualNorm state,
+    const Norm* next,
+    const std::optional<mx::array>& inputs,
     ForwardContext& context,
     int index
 ) {
-  const auto& adapters = context.adapters();
-  const ResidualTarget target{state.sum, layer.mlp_norm};
-  const auto run = [&](const auto& part) {
-    if (!layer.attention_output_norm) {
-      return part.add_to(target, state.normed, context, index);
+  const auto shared = layer.parallel ? std::optional(state.normed) : std::nullopt;
+  for (std::size_t i = 0; i < layer.parts.size(); ++i) {
+    const ResidualPart& part = layer.parts[i];
+    const bool last = i + 1 == layer.parts.size();
+    PartTarget target{next, {.residual = part.scale}, nullptr, {}};
+    if (last) {
+      target.scales.sum = layer.scale;
+      target.gate = layer.input_gate ? &*layer.input_gate : nullptr;
+      target.inputs = inputs;
+    } else {
+      const auto& following = layer.parts[i + 1].norm;
+      target.next = !layer.parallel && following ? &*following : nullptr;
     }
-    const auto output = part(state.normed, context, index);
-    return target.add((*layer.attention_output_norm)(output, adapters), adapters);
-  };
-  return std::visit(run, layer.attention);
-}
-
-// Runs the MLP and what follows it, up to the norm of the next layer.
-kernels::ResidualNorm feed_forward(
-    const DecoderLayer& layer,
-    const kernels::ResidualNorm& state,
-    const std::optional<mx::array>& inputs,
-    const RowContext& adapters,
-    const RmsNorm& next
-) {
-  const auto run = [&](const auto& part) {
-    const ResidualTarget target{state.sum, next, layer.scale};
-    if (!layer.mlp_output_norm && !layer.input_gate) {
-      return part.add_to(target, state.normed, adapters);
+    state = run_part(part, state, target, context, index);
+    if (shared && !last) {
+      state.normed = *shared;
     }
-    auto output = part(state.normed, adapters);
-    if (layer.mlp_output_norm) {
-      output = (*layer.mlp_output_norm)(output, adapters);
-    }
-    if (!layer.input_gate) {
-      return target.add(output, adapters);
-    }
-    const auto sum = mx::add(state.sum, output);
-    const auto gated = (*layer.input_gate)(sum, inputs.value(), adapters);
-    return next.add(sum, gated, adapters, layer.scale);
-  };
-  return std::visit(run, layer.mlp);
+  }
+  return state;
 }
 
 }  // namespace
 
 std::size_t DecoderLayer::nbytes() const {
-  const auto bytes = [](const auto& part) { return part.nbytes(); };
-  return std::visit(bytes, attention) + std::visit(bytes, mlp) +
-         (input_gate ? input_gate->nbytes() : 0);
+  std::size_t total = input_gate ? input_gate->nbytes() : 0;
+  for (const ResidualPart& part : parts) {
+    total += std::visit([](const auto& mixer) { return mixer.nbytes(); }, part.mixer);
+  }
+  return total;
 }
 
-DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
+DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, Norm final_norm)
     : layers_(std::move(layers)), final_norm_(std::move(final_norm)) {}
 
 mx::array DecoderStack::operator()(
@@ -132,8 +176,9 @@ mx::array DecoderStack::operator()(
 ) const {
   check_captured_layers(context, layers_.size());
   capture(context, -1, embedded);
+  const Norm* first = norm_of(0);
   kernels::ResidualNorm state{
-      embedded, layers_.front().attention_norm(embedded, context.adapters())
+      embedded, first != nullptr ? (*first)(embedded, context.adapters()) : embedded
   };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto& layer = layers_[i];
@@ -141,16 +186,22 @@ mx::array DecoderStack::operator()(
     if (context.forks_before(index)) {
       fork_rows(context, state, layer_inputs);
     }
-    state = mix_tokens(layer, state, context, index);
     const auto inputs =
         layer.input_gate ? std::optional(inputs_of(layer_inputs.value(), index)) : std::nullopt;
-    const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
-    state = feed_forward(layer, state, inputs, context.adapters(), next);
+    state = run_layer(layer, std::move(state), norm_of(i + 1), inputs, context, index);
     capture(context, index, state.sum);
     start_layers(context, state, i + 1, layers_.size());
   }
   capture(context, static_cast<int>(layers_.size()), state.normed);
   return state.normed;
+}
+
+const Norm* DecoderStack::norm_of(std::size_t layer) const {
+  if (layer == layers_.size()) {
+    return &final_norm_;
+  }
+  const auto& norm = layers_[layer].parts.front().norm;
+  return norm ? &*norm : nullptr;
 }
 
 std::size_t DecoderStack::nbytes() const {

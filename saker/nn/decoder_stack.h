@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The layers of a decoder over one residual stream. Each part (attention, MLP) reads the normed
-// stream and adds its output to it; the addition is fused with the next norm. Models with
-// "sandwich" norms also norm a part's output before the addition. Others add a gated input of the
-// layer, or scale the stream after a layer. Captured hidden states are stored here only.
+// The layers of a decoder over one residual stream. A layer is a list of residual parts. Each part
+// (attention, an MLP) reads the normed stream and adds its output to it; the addition is fused with
+// the norm of the part that follows. Captured hidden states are stored here only.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
@@ -13,7 +12,7 @@
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/shared_attention.h"
 
 #include <cstddef>
@@ -23,17 +22,20 @@
 
 namespace saker::nn {
 
-using TokenMixer = std::variant<Attention, SharedAttention, GatedDeltaNet>;
-using FeedForward = std::variant<GatedMlp, Moe>;
+// The computation of a part: on tokens together, or on each alone.
+using LayerMixer = std::variant<Attention, SharedAttention, GatedDeltaNet, GatedMlp, Moe>;
+
+struct ResidualPart {
+  std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.
+  LayerMixer mixer;
+  std::optional<Norm> output_norm = std::nullopt;
+  float scale = 1.0F;  // Scales the output.
+};
 
 struct DecoderLayer {
-  RmsNorm attention_norm;
-  TokenMixer attention;
-  std::optional<RmsNorm> attention_output_norm;
-  RmsNorm mlp_norm;
-  FeedForward mlp;
-  std::optional<RmsNorm> mlp_output_norm;
-  std::optional<LayerInputGate> input_gate = std::nullopt;
+  std::vector<ResidualPart> parts;  // At least one.
+  bool parallel = false;            // All parts read the rows that the first one reads.
+  std::optional<LayerInputGate> input_gate = std::nullopt;  // REQUIRES: the last part's scale is 1.
   float scale = 1.0F;  // Scales the residual stream after this layer.
 
   // Bytes that one token reads.
@@ -43,7 +45,7 @@ struct DecoderLayer {
 class DecoderStack {
  public:
   // REQUIRES: at least one layer.
-  DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm);
+  DecoderStack(std::vector<DecoderLayer> layers, Norm final_norm);
 
   // Embedded tokens [N, hidden] -> final normed ones [N, hidden]. Fills context.captured; throws
   // kInvalidArgument for layers that do not exist, before anything runs. `layer_inputs` [N, layers,
@@ -57,8 +59,11 @@ class DecoderStack {
   std::size_t nbytes() const;
 
  private:
+  // The norm of the rows that a layer reads; null: none. One layer too far: the final norm.
+  const Norm* norm_of(std::size_t layer) const;
+
   std::vector<DecoderLayer> layers_;
-  RmsNorm final_norm_;
+  Norm final_norm_;
 };
 
 }  // namespace saker::nn

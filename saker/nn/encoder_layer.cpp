@@ -66,8 +66,8 @@ kernels::ResidualNorm EncoderLayer::operator()(
     return pre_norm ? result : kernels::ResidualNorm{result.normed, result.normed};
   };
   const auto attended =
-      next(after_attention.add(attention(state.normed, spans, rope, adapters), state.sum));
-  return next(after_mlp.add(mlp(attended.normed, adapters), attended.sum));
+      next(after_attention.add(state.sum, attention(state.normed, spans, rope, adapters), adapters));
+  return next(after_mlp.add(attended.sum, mlp(attended.normed, adapters), adapters));
 }
 
 }  // namespace saker::nn

@@ -10,8 +10,8 @@
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/attend.h"
 #include "saker/kernels/ops/norm.h"
-#include "saker/nn/layer_norm.h"
 #include "saker/nn/linear.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope.h"
 #include "saker/nn/row_context.h"
 #include "saker/nn/weights/weights.h"
@@ -78,9 +78,9 @@ class EncoderMlp {
 
 struct EncoderLayer {
   EncoderAttention attention;
-  LayerNorm after_attention;
+  Norm after_attention;
   EncoderMlp mlp;
-  LayerNorm after_mlp;  // Pre-norm: the next layer's first norm, or the final one.
+  Norm after_mlp;  // Pre-norm: the next layer's first norm, or the final one.
   bool pre_norm = false;
 
   // `state`: the residual stream [N, hidden], and what attention reads.

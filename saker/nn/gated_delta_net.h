@@ -9,7 +9,7 @@
 #include "saker/kernels/ops/gated_delta.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class GatedDeltaNet {
   kernels::DeltaShape shape_;
   MergedLinear inputs_;
   kernels::DeltaWeights weights_;
-  RmsNorm norm_;
+  Norm norm_;
   Linear output_;
 };
 

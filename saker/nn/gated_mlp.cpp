@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/gated_mlp.h"
 
+#include <vector>
+
 namespace saker::nn {
+namespace {
+
+std::vector<MergedLinear::Part> inputs(const Weights& weights, const MlpOptions& options) {
+  if (options.joined) {
+    return {{weights / "gate_up_proj", 2 * options.intermediate}};
+  }
+  return {
+      {weights / "gate_proj", options.intermediate}, {weights / "up_proj", options.intermediate}
+  };
+}
+
+}  // namespace
 
 GatedMlp::GatedMlp(const Weights& weights, const MlpOptions& options)
     : activation_(options.activation),
-      gate_up_(
-          {{weights / "gate_proj", options.intermediate},
-           {weights / "up_proj", options.intermediate}},
-          options.hidden
-      ),
+      gate_up_(inputs(weights, options), options.hidden),
       down_(weights / "down_proj", options.intermediate, options.hidden) {}
 
 mx::array GatedMlp::operator()(const mx::array& x, const RowContext& adapters) const {
@@ -23,7 +33,7 @@ kernels::ResidualNorm GatedMlp::add_to(
     const ResidualTarget& target, const mx::array& x, const RowContext& adapters
 ) const {
   if (const auto whole = block(adapters)) {
-    const auto next = target.norm.after(target.stream, target.scale);
+    const auto next = target.next();
     return target.norm.changed(kernels::mlp_block(x, *whole, next), adapters);
   }
   return down_.add_to(target, activated(x, adapters), adapters);

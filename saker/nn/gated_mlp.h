@@ -8,7 +8,7 @@
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/blocks.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
@@ -20,6 +20,7 @@ struct MlpOptions {
   int hidden = 0;
   int intermediate = 0;
   kernels::Activation activation = kernels::Activation::kSilu;
+  bool joined = false;  // Gate and up are one tensor, `gate_up_proj`.
 };
 
 class GatedMlp {

@@ -9,7 +9,7 @@
 #include "saker/kernels/ops/activation.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/row_context.h"
 #include "saker/nn/weights/weights.h"
 
@@ -43,7 +43,7 @@ class LayerInputs {
   LayerInputOptions options_;
   Embedding table_;
   Linear projection_;
-  RmsNorm norm_;
+  Norm norm_;
 };
 
 // Computes what one layer adds to its residual stream.
@@ -62,7 +62,7 @@ class LayerInputGate {
   kernels::Activation activation_;
   Linear gate_;
   Linear projection_;
-  RmsNorm norm_;
+  Norm norm_;
 };
 
 }  // namespace saker::nn

@@ -117,7 +117,7 @@ kernels::ResidualNorm Linear::add_to(
   if (!own) {
     return target.add((*this)(x, adapters), adapters);
   }
-  const auto next = target.norm.after(target.stream, target.scale);
+  const auto next = target.next();
   return target.norm.changed(kernels::linear_block(x, *own, next), adapters);
 }
 

@@ -7,7 +7,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/row_context.h"
 #include "saker/nn/weights/weights.h"
 

@@ -179,7 +179,7 @@ kernels::ResidualNorm Moe::add_to(
   if (!whole) {
     return target.add(parted(x, adapters), adapters);
   }
-  const auto next = target.norm.after(target.stream, target.scale);
+  const auto next = target.next();
   return target.norm.changed(kernels::experts_block(x, *whole, next), adapters);
 }
 

@@ -49,7 +49,8 @@ void scale_yarn(std::vector<double>& frequencies, int dims, const RopeOptions& o
 
 }  // namespace
 
-Rope::Rope(int head_dim, const RopeOptions& options) : scale_(options.attention_factor) {
+Rope::Rope(int head_dim, const RopeOptions& options)
+    : pairs_(options.pairs), scale_(options.attention_factor) {
   const bool proportional = options.kind == RopeKind::kProportional;
   const int rotated = options.rotated(head_dim);
   const int dims = proportional ? head_dim : rotated;
@@ -59,6 +60,9 @@ Rope::Rope(int head_dim, const RopeOptions& options) : scale_(options.attention_
   frequencies_.resize(static_cast<std::size_t>(dims / 2));  // 0: pairs that do not rotate.
   switch (options.kind) {
     case RopeKind::kDefault:
+      break;
+    case RopeKind::kNone:
+      std::ranges::fill(frequencies_, 0.0);
       break;
     case RopeKind::kLinear:
     case RopeKind::kProportional:
@@ -96,6 +100,7 @@ RopeTable Rope::table(std::span<const std::int64_t> positions) const {
   return {
       mx::array(cosines.data(), shape),
       mx::array(sines.data(), shape),
+      pairs_,
   };
 }
 

@@ -5,6 +5,7 @@
 // the position only. Immutable; layers of one kind share one.
 
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/rope.h"
 #include "saker/nn/rope_options.h"
 
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace saker::nn {
 struct RopeTable {
   mx::array cos;  // [N, R / 2] float32
   mx::array sin;
+  kernels::RopePairs pairs = kernels::RopePairs::kHalves;
 };
 
 class Rope {
@@ -31,6 +33,7 @@ class Rope {
 
  private:
   std::vector<double> frequencies_;
+  kernels::RopePairs pairs_;
   double scale_;  // Multiplies cos and sin.
 };
 

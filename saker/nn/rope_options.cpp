@@ -144,21 +144,14 @@ std::vector<double> factor_list(const Json& parameters, const char* key) {
   return found->get<std::vector<double>>();
 }
 
-// Factors that change when a sequence exceeds the original context.
+// One list of factors for all lengths: the long one where the context exceeds the original one
+// (docs/adr/0081).
 void read_longrope(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kFactors;
-  options.factors = factor_list(parameters, "short_factor");
   const double context = context_of(config);
   options.original_context = original_context(config, parameters, context);
-  require(
-      context <= options.original_context ||
-          options.factors == factor_list(parameters, "long_factor"),
-      ErrorCode::kUnsupported,
-      "[config] rope long_factor is another list than short_factor, which changes at {} of {} "
-      "positions; equal lists can be run, or max_position_embeddings up to there",
-      options.original_context,
-      context
-  );
+  options.factors =
+      factor_list(parameters, context > options.original_context ? "long_factor" : "short_factor");
   const double extended =
       number_above(parameters, "factor", context / options.original_context, 0.0);
   const double inferred =
@@ -181,7 +174,7 @@ double checked_part(double part) {
 double read_part(const Json& object, const RopeKeys& keys, double fallback) {
   const double part = json_double(object, "partial_rotary_factor", fallback);
   require(
-      keys.default_part < 1.0 || part == 1.0,
+      keys.partial || keys.default_part < 1.0 || part == 1.0,
       ErrorCode::kUnsupported,
       "[config] partial_rotary_factor is {}, this architecture rotates whole heads",
       part

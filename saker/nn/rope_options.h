@@ -8,6 +8,7 @@
 // Kinds with three positions (mrope) have three equal ones for text.
 
 #include "saker/base/json/json.h"
+#include "saker/kernels/ops/rope.h"
 
 #include <cstdint>
 #include <string_view>
@@ -17,6 +18,7 @@ namespace saker::nn {
 
 enum class RopeKind : std::uint8_t {
   kDefault,
+  kNone,    // No element rotates.
   kLinear,  // All frequencies divided by a factor.
   kLlama3,  // Low frequencies divided, high ones kept, a ramp between.
   kYarn,    // As kLlama3 by another ramp; scales cos and sin (https://arxiv.org/abs/2309.00071).
@@ -37,6 +39,7 @@ struct RopeOptions {
   bool truncate = true;              // YaRN: ramp borders are whole dimensions.
   double attention_factor = 1.0;     // YaRN, factors: multiplies cos and sin.
   std::vector<double> factors = {};  // kFactors: one per rotating pair.
+  kernels::RopePairs pairs = kernels::RopePairs::kHalves;
 
   // Number of a head's elements that rotate.
   int rotated(int head_dim) const { return static_cast<int>(head_dim * part); }
@@ -47,7 +50,8 @@ struct RopeKeys {
   std::string_view layer_type = "full_attention";  // Key in `rope_parameters` by layer type.
   std::string_view theta = "rope_theta";
   double default_theta = 10000.0;
-  double default_part = 1.0;  // See RopeOptions; 1: the architecture rotates whole heads.
+  double default_part = 1.0;  // See RopeOptions.
+  bool partial = false;       // The architecture may rotate a part of a head.
   bool scaled = true;         // A configuration for all layers applies to this one.
 };
 

@@ -42,7 +42,7 @@ mx::array SharedAttention::attend(const mx::array& x, ForwardContext& context) c
     q = (*norm_)(q, context.adapters());
   }
   const auto& table = context.rope_table(*rope_);
-  q = kernels::rope(q, table.cos, table.sin);
+  q = kernels::rope(q, table.cos, table.sin, table.pairs);
   const auto attended = kernels::attend_stored(q, context.appended(source_), options_.attend);
   return mx::reshape(attended, {rows, -1});
 }

@@ -9,7 +9,7 @@
 #include "saker/nn/attention.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/rms_norm.h"
+#include "saker/nn/norm.h"
 #include "saker/nn/rope.h"
 #include "saker/nn/weights/weights.h"
 
@@ -49,7 +49,7 @@ class SharedAttention {
   int source_;
   Linear query_;
   Linear output_;
-  std::optional<RmsNorm> norm_;
+  std::optional<Norm> norm_;
 };
 
 }  // namespace saker::nn

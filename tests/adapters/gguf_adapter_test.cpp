@@ -354,7 +354,7 @@ std::vector<Refused> refused_keys() {
        ErrorCode::kCorruptData,
        {"adapter.lora.alpha", "is 0"},
        keys("adapter", "lora", 0.0F)},
-      {"AnotherFamily", ErrorCode::kUnsupported, {"'phi3'", "qwen2"}, header("phi3")},
+      {"AnotherFamily", ErrorCode::kUnsupported, {"'phi2'", "qwen2"}, header("phi2")},
       {"Nothing", ErrorCode::kCorruptData, {"no low-rank matrices"}, header()},
   };
   GgufBuilder missing;

@@ -89,8 +89,8 @@ class Question(HubTest):
 
     def test_it_says_whether_the_model_runs_and_fits(self):
         self.assertRegex(self.question("generate", REPO, *PROMPT), r"^[0-9.]+ MB in \d+ files\. It runs here, with [0-9.]+ MB of the memory of [0-9.]+ .B\. Fetch it\? $")
-        self.hub.add("org/other", {**FILES, "config.json": json.dumps({**json.loads(FILES["config.json"]), "model_type": "mistral3"}).encode()})
-        self.assertRegex(self.question("run", "org/other", "-p", "x"), r"files\. It does not run here: [^\n]*mistral3[^\n]*\. Fetch it\? $")
+        self.hub.add("org/other", {**FILES, "config.json": json.dumps({**json.loads(FILES["config.json"]), "model_type": "mistral4"}).encode()})
+        self.assertRegex(self.question("run", "org/other", "-p", "x"), r"files\. It does not run here: [^\n]*mistral4[^\n]*\. Fetch it\? $")
         self.hub.add("org/draft", FILES)
         self.assertRegex(self.question("generate", "--draft", "org/draft", *PROMPT), r"files\. Fetch it\? $")
 

@@ -91,8 +91,7 @@ std::vector<float> bits_of(const mx::array& x, const NextNorm& next, const Block
 
 // The same of the composition whose result is `output`.
 std::vector<float> bits_apart(const mx::array& output, const NextNorm& next) {
-  const ResidualNorm added =
-      rms_norm_residual(next.stream, output, next.weight, next.eps, next.scale);
+  const ResidualNorm added = norm_residual(next.stream, output, next.norm, next.scales);
   std::vector<float> bits;
   for (const auto& part : {output, added.sum, added.normed}) {
     const auto floats = floats_of(part);
@@ -101,12 +100,16 @@ std::vector<float> bits_apart(const mx::array& output, const NextNorm& next) {
   return bits;
 }
 
+// Kinds of norms and scales change with the seed.
 NextNorm random_next(int rows, std::uint64_t seed) {
+  const bool odd = seed % 2 == 1;
   return {
       .stream = random({rows, kHidden}, seed),
-      .weight = random({kHidden}, seed + 1),
-      .eps = kEps,
-      .scale = 0.75F,
+      .norm =
+          {.kind = odd ? NormKind::kLayer : NormKind::kRms,
+           .weight = random({kHidden}, seed + 1),
+           .eps = kEps},
+      .scales = {.sum = 0.75F, .residual = odd ? 0.3F : 1.0F},
   };
 }
 
@@ -157,8 +160,7 @@ TEST_P(BlocksTest, AProductGivesTheBitsOfItsParts) {
       const Projection output{weight, bias};
       const auto next = random_next(rows, 4);
       const auto got = linear_block(x, output, next);
-      const auto expected =
-          rms_norm_residual(next.stream, product(x, output), next.weight, kEps, next.scale);
+      const auto expected = norm_residual(next.stream, product(x, output), next.norm, next.scales);
       EXPECT_TRUE(is_one_operation(got.sum));
       EXPECT_EQ(floats_of(got.sum), floats_of(expected.sum)) << rows;
       EXPECT_EQ(floats_of(got.normed), floats_of(expected.normed)) << rows;
@@ -295,8 +297,8 @@ TEST(Blocks, PublicOperationsStayApart) {
   const auto weight = random_product(kHidden, kHidden, 1);
   const auto next = random_next(3, 2);
   const auto added = linear(random({3, kHidden}, 4), weight);
-  const auto got = rms_norm_residual(next.stream, added, next.weight, kEps);
-  EXPECT_STREQ(got.sum.primitive().name(), "SakerRmsNormResidual");
+  const auto got = norm_residual(next.stream, added, next.norm);
+  EXPECT_STREQ(got.sum.primitive().name(), "SakerNormResidual");
   EXPECT_FALSE(is_one_operation(got.sum));
 }
 
@@ -313,7 +315,7 @@ TEST(Blocks, WrongShapesAreErrors) {
   const MlpBlock turned{{gate_up, none}, Activation::kSilu, {gate_up, none}};
   EXPECT_THROW(mlp_block(x, turned), Error);
   NextNorm narrow = random_next(3, 4);
-  narrow.weight = random({kHidden - 1}, 5);
+  narrow.norm.weight = random({kHidden - 1}, 5);
   EXPECT_THROW(linear_block(x, {square, none}, narrow), Error);
   const AttentionCase of(false);
   const auto heads = of.merged_heads(3, 1, false);

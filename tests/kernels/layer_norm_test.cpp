@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/layer_norm.h"
+#include "saker/kernels/ops/norm.h"
 
-#include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/activation.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/same_bits.h"
-#include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +38,8 @@ TEST_P(LayerNormTest, AgreesWithFloat64AndTheReference) {
     const auto x = normal({7, width}, 1) + mx::array(100.0F);
     const auto weight = normal({width}, 2);
     const auto bias = normal({width}, 3);
-    const auto got = layer_norm(x, weight, bias, kNormEps);
+    const NormParts parts{NormKind::kLayer, weight, bias, kNormEps};
+    const auto got = norm(x, parts);
     const auto in = floats_of(x);
     const auto out = floats_of(got);
     const auto factors = floats_of(weight);
@@ -61,7 +60,7 @@ TEST_P(LayerNormTest, AgreesWithFloat64AndTheReference) {
         EXPECT_NEAR(out[row * size + i], scaled * factors[i] + offsets[i], 2e-4) << width;
       }
     }
-    const auto reference = layer_norm_reference(x, weight, bias, kNormEps);
+    const auto reference = norm_reference(x, parts);
     EXPECT_TRUE(mx::allclose(got, reference, 1e-3, 2e-4).item<bool>()) << width;
   }
 }
@@ -72,7 +71,8 @@ TEST_P(LayerNormTest, RowsAreIndependent) {
   const auto weight = normal({200}, 10);
   const auto bias = normal({200}, 11);
   set_threads(3);
-  const auto together = layer_norm_residual(x, residual, weight, bias, kNormEps);
+  const NormParts parts{NormKind::kLayer, weight, bias, kNormEps};
+  const auto together = norm_residual(x, residual, parts);
   const auto normed = floats_of(together.normed);
   EXPECT_EQ(floats_of(together.sum), floats_of(x + residual));
   for (const int row : {0, 1, 17, 299}) {
@@ -80,9 +80,9 @@ TEST_P(LayerNormTest, RowsAreIndependent) {
       return mx::slice(rows, {row, 0}, {row + 1, 200});
     };
     const auto alone =
-        floats_of(layer_norm_residual(cut(x), cut(residual), weight, bias, kNormEps).normed);
+        floats_of(norm_residual(cut(x), cut(residual), parts).normed);
     EXPECT_TRUE(same_bits(alone.data(), &normed[static_cast<std::size_t>(row) * 200], 200)) << row;
-    EXPECT_EQ(floats_of(layer_norm(cut(x + residual), weight, bias, kNormEps)), alone) << row;
+    EXPECT_EQ(floats_of(norm(cut(x + residual), parts)), alone) << row;
   }
 }
 
@@ -94,16 +94,6 @@ TEST_P(LayerNormTest, ActivationsWithoutAGate) {
     const auto merged = mx::concatenate({x, mx::ones(x.shape(), mx::float32)}, 1);
     EXPECT_EQ(floats_of(got), floats_of(gated_activation(merged, kind)));
   }
-}
-
-TEST(LayerNorm, NamesWhatDoesNotFit) {
-  const auto x = normal({3, 8}, 1);
-  testing::expect_error(ErrorCode::kInvalidArgument, {"layer_norm", "7", "8"}, [&] {
-    layer_norm(x, normal({7}, 2), normal({7}, 3), kNormEps);
-  });
-  testing::expect_error(ErrorCode::kInvalidArgument, {"layer_norm", "residual"}, [&] {
-    layer_norm_residual(x, normal({2, 8}, 2), normal({8}, 2), normal({8}, 3), kNormEps);
-  });
 }
 
 }  // namespace

@@ -61,6 +61,38 @@ TEST_P(NormTest, AgreesWithFloat64AndTheReference) {
   }
 }
 
+TEST_P(NormTest, LayerNormAgreesWithTheReference) {
+  for (const int width : {1, 5, 16, 63, 65, 1024}) {
+    const auto x = random({7, width}, width) + mx::array(3.0F);
+    NormParts parts{.kind = NormKind::kLayer, .weight = random({width}, width + 1), .eps = kEps};
+    for (const bool biased : {false, true}) {
+      if (biased) {
+        parts.bias = random({width}, width + 2);
+      }
+      const auto expected = norm_reference(x, parts);
+      EXPECT_TRUE(mx::allclose(norm(x, parts), expected, 1e-4, 1e-4).item<bool>()) << width;
+      const ResidualScales scales{.sum = 0.75F, .residual = 0.3F};
+      const auto got = norm_residual(x, x, parts, scales);
+      const auto sum = (x + x * mx::array(0.3F)) * mx::array(0.75F);
+      EXPECT_EQ(floats_of(got.sum), floats_of(sum));
+      EXPECT_EQ(floats_of(got.normed), floats_of(norm(sum, parts)));
+    }
+  }
+}
+
+TEST(NormPlain, LayerNormsOfBf16KeepTheirDtype) {
+  const auto x = mx::astype(random({5, 40}, 30), mx::bfloat16);
+  const NormParts parts{
+      .kind = NormKind::kLayer, .weight = random({40}, 31), .bias = random({40}, 32), .eps = kEps
+  };
+  const auto got = norm(x, parts);
+  EXPECT_EQ(got.dtype(), mx::bfloat16);
+  EXPECT_TRUE(mx::allclose(got, norm_reference(x, parts), 0.03, 0.03).item<bool>());
+  const auto sum = add_residual(random({5, 40}, 33), x, {.residual = 0.5F});
+  EXPECT_EQ(sum.sum.dtype(), mx::float32);
+  EXPECT_EQ(sum.normed.dtype(), mx::bfloat16);
+}
+
 TEST_P(NormTest, RowsOfHeadsMayHaveGaps) {
   const auto joined = random({6, 80}, 3);
   const auto weight = random({16}, 4);
@@ -146,6 +178,11 @@ TEST(NormChecksTest, WrongShapesAreErrors) {
   EXPECT_THROW(rms_norm(x, mx::ones({7}), kEps), Error);
   EXPECT_THROW(rms_norm(x, mx::ones({1, 8}), kEps), Error);
   EXPECT_THROW(rms_norm_residual(x, random({3, 8}, 1), mx::ones({8}), kEps), Error);
+  EXPECT_THROW(norm(x, {.weight = mx::ones({8}), .bias = mx::ones({8})}), Error);
+  EXPECT_THROW(
+      norm(x, {.kind = NormKind::kLayer, .weight = mx::ones({8}), .bias = mx::ones({7})}), Error
+  );
+  EXPECT_THROW(add_residual(x, random({3, 8}, 1)), Error);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,21 @@ TEST_P(RopeTest, AgreesWithTheReference) {
       const auto got = rope(x, t.cos, t.sin);
       EXPECT_TRUE(mx::allclose(got, rope_reference(x, t.cos, t.sin), 1e-6, 1e-6).item<bool>())
           << half << " " << rest;
+    }
+  }
+}
+
+TEST_P(RopeTest, NeighboursAgreeWithTheReference) {
+  for (const int half : {1, 5, 8, 40}) {
+    for (const int rest : {0, 3}) {
+      const int width = 2 * half + rest;
+      const auto x = mx::random::normal({9, 3, width}, mx::float32, mx::random::key(half));
+      const Tables t = tables(9, half);
+      const auto expected = rope_reference(x, t.cos, t.sin, RopePairs::kNeighbours);
+      const auto got = rope(x, t.cos, t.sin, RopePairs::kNeighbours);
+      EXPECT_TRUE(mx::allclose(got, expected, 1e-6, 1e-6).item<bool>()) << half << " " << rest;
+      const auto plain = rope_plain(x, std::nullopt, t.cos, t.sin, RopePairs::kNeighbours);
+      EXPECT_TRUE(mx::array_equal(plain, expected).item<bool>()) << half << " " << rest;
     }
   }
 }

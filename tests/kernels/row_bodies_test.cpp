@@ -53,6 +53,36 @@ TEST_P(RowBodiesTest, NormsAreNearTheTruth) {
   }
 }
 
+TEST_P(RowBodiesTest, LayerNormsAreNearTheTruth) {
+  for (const int width : {1, 15, 16, 17, 64, 100, 257, 1000}) {
+    const auto count = static_cast<std::size_t>(width);
+    const auto x = normal_floats(count, 1);
+    const auto weight = normal_floats(count, 2);
+    const auto bias = normal_floats(count, 3);
+    auto normed = normal_floats(count, 4);  // Is the residual, too.
+    const auto residual = normed;
+    std::vector<float> sum(count);
+    const NormRow row{
+        x.data(), normed.data(), weight.data(), sum.data(), normed.data(), 0.5F, 3.0F, bias.data()
+    };
+    bodies().layer_norm(row, width, 1e-5F);
+    double mean = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(sum[i], (x[i] + residual[i] * 3.0F) * 0.5F);
+      mean += static_cast<double>(sum[i]) / width;
+    }
+    double squares = 0;
+    for (const float value : sum) {
+      squares += (value - mean) * (value - mean);
+    }
+    const double factor = 1 / std::sqrt(squares / width + 1e-5);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double expected = (sum[i] - mean) * factor * weight[i] + bias[i];
+      ASSERT_NEAR(normed[i], expected, 1e-5) << width;
+    }
+  }
+}
+
 TEST_P(RowBodiesTest, RopeRotatesPairs) {
   for (const int half : {1, 8, 16, 21, 64}) {
     const int width = 2 * half + half / 2;
@@ -72,6 +102,15 @@ TEST_P(RowBodiesTest, RopeRotatesPairs) {
     }
     for (int i = 2 * half; i < width; ++i) {
       ASSERT_EQ(out[i], x[i]);
+    }
+    auto turned = x;
+    bodies().rope_neighbours({turned.data(), cos.data(), sin.data(), turned.data()}, half, width);
+    for (int i = 0; i < half; ++i) {
+      ASSERT_EQ(turned[2 * i], x[2 * i] * cos[i] - x[2 * i + 1] * sin[i]);
+      ASSERT_EQ(turned[2 * i + 1], x[2 * i + 1] * cos[i] + x[2 * i] * sin[i]);
+    }
+    for (int i = 2 * half; i < width; ++i) {
+      ASSERT_EQ(turned[i], x[i]);
     }
   }
 }

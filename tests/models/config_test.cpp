@@ -2,6 +2,7 @@
 #include "saker/models/architecture.h"
 #include "saker/models/decoder_config.h"
 
+#include "tests/models/changed_config.h"
 #include "tests/models/random_model.h"
 #include "tests/support/expect_error.h"
 #include <gmock/gmock.h>
@@ -12,22 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::expect_error;
-
-std::vector<int> windows(const DecoderConfig& config) {
-  std::vector<int> result;
-  result.reserve(config.layers.size());
-  for (const auto& layer : config.layers) {
-    result.push_back(layer.window);
-  }
-  return result;
-}
-
-Json config_with(std::string_view type, const Json& changes) {
-  auto config = small_config(type);
-  config["num_hidden_layers"] = 4;
-  config.update(changes);
-  return config;
-}
 
 TEST(Config, MistralSlidesEverywhere) {
   const auto read = mistral().read;
@@ -373,8 +358,14 @@ TEST(Config, BadValuesAreNamed) {
   }
   refused(ErrorCode::kCorruptData, "num_key_value_heads", 3);
   refused(ErrorCode::kUnsupported, "head_dim", 7);
-  refused(ErrorCode::kCorruptData, "rms_norm_eps", -1e-6);
-  refused(ErrorCode::kCorruptData, "rms_norm_eps", "small");
+  for (const auto type : supported_model_types()) {
+    const std::string key = type == "cohere2" ? "layer_norm_eps" : "rms_norm_eps";
+    for (const Json& value : {Json(-1e-6), Json("small")}) {
+      auto config = small_config(type);
+      config[key] = value;
+      expect_error(ErrorCode::kCorruptData, {key}, [&] { check_config(config); });
+    }
+  }
   refused(ErrorCode::kCorruptData, "tie_word_embeddings", "yes");
   refused(ErrorCode::kCorruptData, "rope_theta", 0);
   refused(

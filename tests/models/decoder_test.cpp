@@ -102,9 +102,9 @@ TEST(Decoder, ALayerIsTwoOperations) {
     auto counts = operations_of(model->forward(mx::array({4, 0, 49, 7}, mx::int32), context));
     EXPECT_EQ(counts["SakerAttentionBlock"], 2) << type;
     EXPECT_EQ(counts["SakerMlpBlock"], 2) << type;
-    EXPECT_EQ(counts["SakerRmsNorm"], 1) << type;  // Before the first layer.
+    EXPECT_EQ(counts["SakerNorm"], 1) << type;  // Before the first layer.
     EXPECT_EQ(counts["Linear"], 0) << type;
-    EXPECT_EQ(counts["SakerRmsNormResidual"], 0) << type;
+    EXPECT_EQ(counts["SakerNormResidual"], 0) << type;
   }
 }
 

@@ -41,7 +41,11 @@ constexpr Case kCases[] = {
     {"qwen3_moe_q4", kHalf},     {"qwen3_5", kExact},    {"qwen3_5_published", kExact},
     {"gemma", kExact},           {"gemma2", kExact},     {"gemma3", kExact},
     {"gemma3_nested", kExact},   {"gemma4", kExact},     {"gemma4_small", kExact},
-    {"gemma4_small_q4", kSharp},
+    {"gemma4_small_q4", kSharp}, {"cohere2", kExact},    {"ernie4_5", kExact},
+    {"exaone4", kExact},         {"granite", kExact},    {"hunyuan_v1_dense", kExact},
+    {"ministral3", kExact},      {"mistral3", kExact},   {"olmo2", kExact},
+    {"olmo3", kExact},           {"phi3", kExact},       {"phi3_window", kExact},
+    {"qwen3_vl", kExact},        {"seed_oss", kExact},   {"smollm3", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

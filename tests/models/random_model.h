@@ -8,9 +8,11 @@
 #include "saker/models/model.h"
 
 #include "tests/models/layer_sizes.h"
+#include "tests/models/small_config.h"
 #include "tests/nn/random_weights.h"
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,56 +25,29 @@ struct RandomModelOptions {
   unsigned seed = 0;
 };
 
-inline bool is_hybrid(std::string_view model_type) {
-  return model_type.starts_with("qwen3_5");
-}
-
-inline Json small_config(std::string_view model_type) {
-  Json config = {
-      {"model_type", model_type},
-      {"hidden_size", 32},
-      {"num_hidden_layers", 2},
-      {"intermediate_size", 64},
-      {"num_attention_heads", 4},
-      {"num_key_value_heads", 2},
-      {"head_dim", 8},
-      {"vocab_size", 50},
-      {"max_position_embeddings", 256},
-      {"tie_word_embeddings", false},
-      {"query_pre_attn_scalar", 8},
-      {"attn_logit_softcapping", 20.0},
-      {"final_logit_softcapping", 10.0},
-      {"num_experts", 4},
-      {"num_experts_per_tok", 2},
-      {"moe_intermediate_size", 32},
-      {"full_attention_interval", 2},
-      {"linear_num_key_heads", 2},
-      {"linear_num_value_heads", 4},
-      {"linear_key_head_dim", 6},
-      {"linear_value_head_dim", 24},
-      {"linear_conv_kernel_dim", 3},
-      {"partial_rotary_factor", 1.0},
+// Tensors of a layer of linear attention, by the adders of random_tensors().
+inline void add_linear_attention(
+    nn::RandomWeights& random,
+    const Json& config,
+    const std::string& scope,
+    const std::function<void(const std::string& path, int outputs, int inputs)>& add_linear
+) {
+  const auto size = [&](std::string_view key) {
+    return static_cast<int>(json_int(config, key, 0));
   };
-  if (model_type == "generic") {
-    for (const auto* key :
-         {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"}) {
-      config.erase(key);
-    }
-    config["layer_types"] = {"full_attention", "full_attention"};
-  }
-  if (is_gemma4(model_type)) {
-    config.update(
-        {{"num_hidden_layers", 6},
-         {"sliding_window_pattern", 2},
-         {"num_kv_shared_layers", 2},
-         {"use_double_wide_mlp", true},
-         {"attention_k_eq_v", true},
-         {"num_global_key_value_heads", 1},
-         {"global_head_dim", 16},
-         {"hidden_size_per_layer_input", 12}}
-    );
-  }
-  return config;
+  const int hidden = size("hidden_size");
+  const int delta_values = size("linear_num_value_heads") * size("linear_value_head_dim");
+  const int channels =
+      2 * size("linear_num_key_heads") * size("linear_key_head_dim") + delta_values;
+  add_linear(scope + "in_proj_qkv", channels, hidden);
+  add_linear(scope + "in_proj_z", delta_values, hidden);
+  add_linear(scope + "in_proj_a", size("linear_num_value_heads"), hidden);
+  add_linear(scope + "in_proj_b", size("linear_num_value_heads"), hidden);
+  add_linear(scope + "out_proj", hidden, delta_values);
+  random.add_tensor(scope + "conv1d.weight", {channels, size("linear_conv_kernel_dim"), 1});
+  random.add_vector(scope + "A_log", size("linear_num_value_heads"), 0.0F, 0.5F);
+  random.add_vector(scope + "dt_bias", size("linear_num_value_heads"), 0.0F, 0.5F);
+  random.add_vector(scope + "norm.weight", size("linear_value_head_dim"), 1.0F, 0.2F);
 }
 
 // All tensors that any of the architectures could ask for.
@@ -121,8 +96,13 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
           "post_feedforward_layernorm"}) {
       add_norm(layer + norm, hidden);
     }
-    add_norm(layer + "self_attn.q_norm", head_dim);
-    add_norm(layer + "self_attn.k_norm", head_dim);
+    const bool joined = is_olmo(model_type);
+    add_norm(layer + "self_attn.q_norm", joined ? heads : head_dim);
+    add_norm(layer + "self_attn.k_norm", joined ? kv_heads : head_dim);
+    add_norm(layer + "self_attn.query_layernorm", head_dim);
+    add_norm(layer + "self_attn.key_layernorm", head_dim);
+    add_linear(layer + "self_attn.qkv_proj", heads + 2 * kv_heads, hidden);
+    add_linear(layer + "mlp.gate_up_proj", 2 * intermediate, hidden);
     const bool hybrid = is_hybrid(model_type);
     add_linear(layer + "self_attn.q_proj", hybrid ? 2 * heads : heads, hidden);
     add_linear(layer + "self_attn.k_proj", kv_heads, hidden);
@@ -131,20 +111,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     add_linear(layer + "mlp.gate_proj", intermediate, hidden);
     add_linear(layer + "mlp.up_proj", intermediate, hidden);
     add_linear(layer + "mlp.down_proj", hidden, intermediate);
-    const int delta_values = size("linear_num_value_heads") * size("linear_value_head_dim");
-    const int channels =
-        2 * size("linear_num_key_heads") * size("linear_key_head_dim") + delta_values;
-    add_linear(layer + "linear_attn.in_proj_qkv", channels, hidden);
-    add_linear(layer + "linear_attn.in_proj_z", delta_values, hidden);
-    add_linear(layer + "linear_attn.in_proj_a", size("linear_num_value_heads"), hidden);
-    add_linear(layer + "linear_attn.in_proj_b", size("linear_num_value_heads"), hidden);
-    add_linear(layer + "linear_attn.out_proj", hidden, delta_values);
-    random.add_tensor(
-        layer + "linear_attn.conv1d.weight", {channels, size("linear_conv_kernel_dim"), 1}
-    );
-    random.add_vector(layer + "linear_attn.A_log", size("linear_num_value_heads"), 0.0F, 0.5F);
-    random.add_vector(layer + "linear_attn.dt_bias", size("linear_num_value_heads"), 0.0F, 0.5F);
-    add_norm(layer + "linear_attn.norm", size("linear_value_head_dim"));
+    add_linear_attention(random, config, layer + "linear_attn.", add_linear);
     random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
     for (int expert = 0; expert < size("num_experts"); ++expert) {
       const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);

@@ -49,6 +49,9 @@ INSTANTIATE_TEST_SUITE_P(
     All,
     RosterOfGoldens,
     ::testing::Values(
+        "cohere2",
+        "ernie4_5",
+        "exaone4",
         "gemma",
         "gemma2",
         "gemma3",
@@ -56,11 +59,19 @@ INSTANTIATE_TEST_SUITE_P(
         "gemma4",
         "gemma4_small",
         "gemma4_small_q4",
+        "granite",
+        "hunyuan_v1_dense",
         "llama",
         "llama_bias",
+        "ministral3",
         "mistral",
+        "mistral3",
         "mtp/qwen3",
         "mtp/qwen3_5",
+        "olmo2",
+        "olmo3",
+        "phi3",
+        "phi3_window",
         "qwen2",
         "qwen3",
         "qwen3_5",
@@ -68,7 +79,10 @@ INSTANTIATE_TEST_SUITE_P(
         "qwen3_mixed",
         "qwen3_moe",
         "qwen3_moe_q4",
-        "qwen3_moe_single"
+        "qwen3_moe_single",
+        "qwen3_vl",
+        "seed_oss",
+        "smollm3"
     ),
     [](const auto& test) {
       std::string name = test.param;

@@ -109,6 +109,23 @@ TEST(Rope, ProportionalRotatesAPartOfThePairs) {
   }
 }
 
+TEST(Rope, NoRopeTurnsNothing) {
+  const Rope rope(6, {.kind = RopeKind::kNone});
+  const std::vector<std::int64_t> positions{0, 7, 1'000'000};
+  const auto table = rope.table(positions);
+  EXPECT_TRUE(mx::array_equal(table.cos, mx::ones({3, 3})).item<bool>());
+  EXPECT_TRUE(mx::array_equal(table.sin, mx::zeros({3, 3})).item<bool>());
+}
+
+TEST(Rope, TableSaysWhichElementsArePairs) {
+  const std::vector<std::int64_t> positions{0};
+  const auto pairs = [&](const RopeOptions& options) {
+    return Rope(4, options).table(positions).pairs;
+  };
+  EXPECT_EQ(pairs({}), kernels::RopePairs::kHalves);
+  EXPECT_EQ(pairs({.pairs = kernels::RopePairs::kNeighbours}), kernels::RopePairs::kNeighbours);
+}
+
 TEST(Rope, TableHoldsScaledCosAndSinOfPositions) {
   RopeOptions options;
   options.attention_factor = 2.0;
@@ -201,7 +218,7 @@ TEST(RopeOptions, YarnsFactorFollowsFromTheContextWhereItIsNull) {
   );
 }
 
-TEST(RopeOptions, FactorsDivideFrequenciesWhereTheyDoNotChange) {
+TEST(RopeOptions, FactorsDivideFrequencies) {
   expect_frequencies(
       R"({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "longrope",
           "short_factor": [1, 2, 4, 5], "long_factor": [1, 2, 4, 5]}})",
@@ -221,10 +238,17 @@ TEST(RopeOptions, FactorsDivideFrequenciesWhereTheyDoNotChange) {
       std::sqrt(1.0 + std::log(4.0) / std::log(64.0)),
       1e-12
   );
-  expect_error(ErrorCode::kUnsupported, {"long_factor", "64", "256"}, [] {
+  // The context exceeds the original one, so all lengths have the long list.
+  EXPECT_EQ(
+      options_of(R"({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "longrope",
+          "short_factor": [1, 2], "long_factor": [3, 4],
+          "original_max_position_embeddings": 64}})")
+          .factors,
+      (std::vector<double>{3.0, 4.0})
+  );
+  expect_error(ErrorCode::kCorruptData, {"long_factor", "missing"}, [] {
     options_of(R"({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "longrope",
-        "short_factor": [1, 2], "long_factor": [3, 4],
-        "original_max_position_embeddings": 64}})");
+        "short_factor": [1, 2], "original_max_position_embeddings": 64}})");
   });
   for (const auto* list : {"null", "7", "[0, 1]", "[-1]", R"(["1"])", "[[1]]"}) {
     expect_error(ErrorCode::kCorruptData, {"short_factor"}, [&] {

@@ -70,6 +70,7 @@ struct MergedHeads {
   std::optional<Norms> norms;  // Applied before the rotation.
   mx::array cos;               // As for rope().
   mx::array sin;
+  RopePairs pairs = RopePairs::kHalves;
 };
 
 // True if attend_merged supports these spans: all pages of one form, or all contiguous stores.

@@ -184,7 +184,7 @@ mx::array attend_merged_contiguous(
     weights = norms.by_head ? norms.by_head
                             : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
   }
-  turned = rope_plain(turned, weights, heads.cos, heads.sin);
+  turned = rope_plain(turned, weights, heads.cos, heads.sin, heads.pairs);
   // Rows and heads of x [N, 1, heads, D] by head: [1, heads, n, D]. The 1 is where its stride does
   // not depend on N, because cuDNN makes a plan per set of strides.
   const auto part = [&](const mx::array& x, const AttendSpan& span, int first, int end) {

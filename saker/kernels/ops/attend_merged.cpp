@@ -26,6 +26,7 @@ namespace {
 // Norms and rotates q and k heads, which are adjacent.
 struct HeadPreparation {
   const RowBodies* bodies;
+  RopePairs pairs;
   HeadRows merged;  // By row and head.
   HeadRows cos;
   HeadRows sin;
@@ -47,7 +48,8 @@ struct HeadPreparation {
     const auto of_row = [row](const HeadRows& angles) {
       return angles.data + row * angles.row_stride;
     };
-    bodies->rope({from, of_row(cos), of_row(sin), to}, half, dim);
+    const auto rope = pairs == RopePairs::kHalves ? bodies->rope : bodies->rope_neighbours;
+    rope({from, of_row(cos), of_row(sin), to}, half, dim);
   }
 
   // Prepares all heads into out [rows, stride], which may be the merged rows themselves.
@@ -97,6 +99,7 @@ class MergedRun {
     const AttendShape& of = attention_.plan->shape;
     return {
         .bodies = attention_.bodies,
+        .pairs = attention_.pairs,
         .merged = {merged.data, merged.row_stride, of.head_dim},
         .cos = cos_.resolve(),
         .sin = sin_.resolve(),
@@ -178,6 +181,7 @@ MergedAttention::MergedAttention(
 )
     : plan(plan_of(heads, spans, options)),
       bodies(kernel_table().rows),
+      pairs(heads.pairs),
       has_norms(heads.norms.has_value()),
       eps(heads.norms ? heads.norms->eps : 0.0F) {}
 

@@ -190,10 +190,6 @@ bool is_fusable(const mx::array& x, const Projection& first, const Projection& l
          is_packed_for_cpu(last);
 }
 
-bool is_fusable(const NextNorm& next) {
-  return next.stream.dtype() == mx::float32;
-}
-
 // The stage of each block, with its inputs.
 
 Fused<GatedStage> fused(const mx::array& x, const MlpBlock& block) {
@@ -236,12 +232,15 @@ bool is_fusable(const mx::array& x, const AttentionBlock& block) {
 
 ResidualNorm add_and_norm(const mx::array& result, const NextNorm& next) {
   const bool half = next.half_weight && result.dtype() == mx::bfloat16;
-  const auto& weight = half ? *next.half_weight : next.weight;
-  return rms_norm_residual(next.stream, result, weight, next.eps, next.scale);
+  NormParts norm = next.norm;
+  if (half) {
+    norm.weight = *next.half_weight;
+  }
+  return norm_residual(next.stream, result, norm, next.scales);
 }
 
 ResidualNorm linear_block(const mx::array& x, const Projection& output, const NextNorm& next) {
-  if (!is_fusable(x, output, output) || !is_fusable(next)) {
+  if (!is_fusable(x, output, output) || !NormStage::runs(next)) {
     return add_and_norm(linear(x, output), next);
   }
   check_linear_input(x, output);
@@ -256,7 +255,7 @@ mx::array mlp_block(const mx::array& x, const MlpBlock& block) {
 }
 
 ResidualNorm mlp_block(const mx::array& x, const MlpBlock& block, const NextNorm& next) {
-  if (!is_fusable(x, block.gate_up, block.down) || !is_fusable(next)) {
+  if (!is_fusable(x, block.gate_up, block.down) || !NormStage::runs(next)) {
     return add_and_norm(mlp_block(x, block), next);
   }
   return operation(fused(x, block), block.down, next);
@@ -273,7 +272,7 @@ mx::array attention_block(const mx::array& x, const AttentionBlock& block) {
 ResidualNorm attention_block(
     const mx::array& x, const AttentionBlock& block, const NextNorm& next
 ) {
-  if (!is_fusable(x, block) || !is_fusable(next)) {
+  if (!is_fusable(x, block) || !NormStage::runs(next)) {
     return add_and_norm(attention_block(x, block), next);
   }
   return operation(fused(x, block), block.output, next);

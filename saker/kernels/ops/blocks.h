@@ -22,14 +22,13 @@
 
 namespace saker::kernels {
 
-// What follows a block: rms_norm_residual(stream, block's result, weight, eps, scale).
+// What follows a block: norm_residual(stream, block's result, norm, scales).
 struct NextNorm {
   mx::array stream;  // [N, outputs]
-  mx::array weight;  // [outputs]
+  NormParts norm;
   // The weight as bf16, if the device computes in bf16: used where the block's result is bf16.
   std::optional<mx::array> half_weight = std::nullopt;
-  float eps;
-  float scale = 1.0F;
+  ResidualScales scales = {};
 };
 
 // `result` is a block's.

@@ -283,7 +283,7 @@ mx::array experts_block(const mx::array& x, const ExpertsBlock& block) {
 }
 
 ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const NextNorm& next) {
-  if (next.stream.dtype() != mx::float32) {
+  if (!NormStage::runs(next)) {
     return add_and_norm(experts_block(x, block), next);
   }
   check(x, block);

@@ -20,6 +20,7 @@ namespace saker::kernels {
 struct MergedAttention {
   std::shared_ptr<const AttendPlan> plan;
   const RowBodies* bodies;
+  RopePairs pairs;
   bool has_norms;
   float eps;
 

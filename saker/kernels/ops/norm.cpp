@@ -22,35 +22,81 @@ void check(const mx::array& x, const mx::array& weight) {
   require(
       x.ndim() >= 1 && x.size() > 0 && weight.ndim() == 1 && weight.shape(0) == x.shape(-1),
       ErrorCode::kInvalidArgument,
-      "rms_norm: a weight of {} elements does not fit rows of {}",
+      "norm: a weight of {} elements does not fit rows of {}",
       weight.size(),
       x.ndim() >= 1 ? x.shape(-1) : 0
   );
+}
+
+void check(const mx::array& x, const NormParts& parts) {
+  check(x, parts.weight);
+  require(
+      !parts.bias ||
+          (parts.kind == NormKind::kLayer && parts.bias->shape() == parts.weight.shape()),
+      ErrorCode::kInvalidArgument,
+      "norm: a bias of {} elements, expected {} of a LayerNorm",
+      parts.bias ? parts.bias->size() : 0,
+      parts.weight.size()
+  );
+}
+
+// MLX's own, in x's dtype.
+mx::array plain_norm(const mx::array& x, const NormParts& parts) {
+  const auto weight = mx::astype(parts.weight, x.dtype());
+  if (parts.kind == NormKind::kRms) {
+    return mx::fast::rms_norm(x, weight, parts.eps);
+  }
+  std::optional<mx::array> bias;
+  if (parts.bias) {
+    bias = mx::astype(*parts.bias, x.dtype());
+  }
+  return mx::fast::layer_norm(x, weight, bias, parts.eps);
+}
+
+// The arrays of a norm that its operation reads.
+void add_parts(std::vector<mx::array>& inputs, const NormParts& parts) {
+  inputs.push_back(mx::astype(parts.weight, mx::float32));
+  if (parts.bias) {
+    inputs.push_back(mx::astype(*parts.bias, mx::float32));
+  }
 }
 
 bool has_body(const mx::array& x) {
   return on_cpu() && x.dtype() == mx::float32;
 }
 
-// Inputs x, [residual,] weight; outputs [sum,] normed. Rows of [N, D] or [N, H, D].
+// Inputs x, [residual,] weight, [bias]; outputs [sum,] normed. Rows of [N, D] or [N, H, D].
 struct NormBody {
-  const RowBodies* bodies;
+  void (*body)(const NormRow& row, int width, float eps);
   float eps;
-  float scale = 1.0F;
+  bool adds = false;
+  ResidualScales scales = {};
+
+  NormBody(const NormParts& parts, bool is_sum, const ResidualScales& of = {})
+      : body(
+            parts.kind == NormKind::kRms ? kernel_table().rows->rms_norm
+                                         : kernel_table().rows->layer_norm
+        ),
+        eps(parts.eps),
+        adds(is_sum),
+        scales(of) {}
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    const bool adds = inputs.size() == 3;
-    return [bodies = bodies,
+    const std::size_t first = adds ? 2 : 1;
+    return [body = body,
             eps = eps,
-            scale = scale,
+            scales = scales,
             x = StridedRows(inputs[0]),
             residual = adds ? std::optional(StridedRows(inputs[1])) : std::nullopt,
-            weight = StridedRows(inputs.back()),
+            weight = StridedRows(inputs[first]),
+            bias = inputs.size() > first + 1 ? std::optional(StridedRows(inputs[first + 1]))
+                                             : std::nullopt,
             sum = adds ? outputs[0].data<float>() : nullptr,
             normed = outputs.back().data<float>()]() mutable {
       const HeadRows from = x.resolve();
       const HeadRows added = residual.has_value() ? residual->resolve() : HeadRows{};
       const float* weights = weight.resolve().data;
+      const float* biases = bias.has_value() ? bias->resolve().data : nullptr;
       const int heads = x.heads();
       const int width = x.width();
       each_row(x.rows() * heads, 3L * width, [&](int row) {
@@ -61,20 +107,27 @@ struct NormBody {
             weights,
             sum != nullptr ? sum + at : nullptr,
             normed + at,
-            scale,
+            scales.sum,
+            scales.residual,
+            biases,
         };
-        bodies->rms_norm(task, width, eps);
+        body(task, width, eps);
       });
     };
   }
 };
 
-// Inputs: x, residual and an optional factor. Outputs: their scaled sum and, if the residual is
-// bf16, that sum as bf16.
+// Inputs: x, residual and optional factors of the sum and of the residual. Outputs: their scaled sum
+// and, if the residual is bf16, that sum as bf16.
 std::vector<mx::array> sums(const std::vector<mx::array>& inputs) {
-  auto sum = mx::add(inputs[0], inputs[1]);
-  if (inputs.size() > 2) {
-    sum = mx::multiply(sum, inputs[2]);
+  constexpr std::size_t kSumScale = 2;
+  constexpr std::size_t kResidualScale = 3;
+  auto sum = mx::add(
+      inputs[0],
+      inputs.size() > kResidualScale ? mx::multiply(inputs[1], inputs[kResidualScale]) : inputs[1]
+  );
+  if (inputs.size() > kSumScale) {
+    sum = mx::multiply(sum, inputs[kSumScale]);
   }
   std::vector<mx::array> outputs = {sum};
   if (inputs[1].dtype() == mx::bfloat16 && sum.dtype() != mx::bfloat16) {
@@ -83,62 +136,101 @@ std::vector<mx::array> sums(const std::vector<mx::array>& inputs) {
   return outputs;
 }
 
-// A few MLX operations. If the residual is bf16, the sum is normed as bf16, which is what the next
-// product takes.
-ResidualNorm rms_norm_residual_plain(
-    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps, float scale
+// The sum of a stream and a residual by a few MLX operations, and as rows for the next product: as
+// bf16 if the residual is bf16.
+ResidualNorm plain_sum(
+    const mx::array& x, const mx::array& residual, const ResidualScales& scales
 ) {
   std::vector<mx::array> inputs = {x, residual};
-  if (scale != 1.0F) {
-    inputs.emplace_back(scale, x.dtype());
+  if (scales.sum != 1.0F || scales.residual != 1.0F) {
+    inputs.emplace_back(scales.sum, x.dtype());
+  }
+  if (scales.residual != 1.0F) {
+    inputs.emplace_back(scales.residual, x.dtype());
   }
   auto made = compile_on_gpu(sums, inputs);
-  const mx::array& rows = made.back();
-  auto normed = mx::fast::rms_norm(rows, mx::astype(weight, rows.dtype()), eps);
-  return {std::move(made.front()), std::move(normed)};
+  return {made.front(), made.back()};
+}
+
+void check_residual(const mx::array& x, const mx::array& residual) {
+  require(
+      x.shape() == residual.shape() && x.ndim() <= 3,
+      ErrorCode::kInvalidArgument,
+      "norm: a residual of {} elements does not fit {}",
+      residual.size(),
+      x.size()
+  );
 }
 
 }  // namespace
 
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
-  check(x, weight);
+  return norm(x, {.weight = weight, .eps = eps});
+}
+
+mx::array norm(const mx::array& x, const NormParts& parts) {
+  check(x, parts);
   if (!has_body(x)) {
-    return mx::fast::rms_norm(x, mx::astype(weight, x.dtype()), eps);
+    return plain_norm(x, parts);
   }
   const bool direct = x.ndim() <= 3;
   const auto rows = direct ? x : mx::reshape(x, {-1, x.shape(-1)});
-  const auto weights = mx::astype(weight, mx::float32);
-  const NormBody body{kernel_table().rows, eps};
-  auto out = cpu_operation("SakerRmsNorm", rows.shape(), {rows, weights}, body);
+  std::vector<mx::array> inputs = {rows};
+  add_parts(inputs, parts);
+  auto out = cpu_operation("SakerNorm", rows.shape(), inputs, NormBody(parts, false));
   return direct ? out : mx::reshape(out, x.shape());
 }
 
 ResidualNorm rms_norm_residual(
     const mx::array& x, const mx::array& residual, const mx::array& weight, float eps, float scale
 ) {
-  check(x, weight);
-  require(
-      x.shape() == residual.shape() && x.ndim() <= 3,
-      ErrorCode::kInvalidArgument,
-      "rms_norm: a residual of {} elements does not fit {}",
-      residual.size(),
-      x.size()
-  );
+  return norm_residual(x, residual, {.weight = weight, .eps = eps}, {.sum = scale});
+}
+
+ResidualNorm norm_residual(
+    const mx::array& x,
+    const mx::array& residual,
+    const NormParts& parts,
+    const ResidualScales& scales
+) {
+  check(x, parts);
+  check_residual(x, residual);
   if (!has_body(x) || residual.dtype() != mx::float32) {
-    return rms_norm_residual_plain(x, residual, weight, eps, scale);
+    auto result = plain_sum(x, residual, scales);
+    result.normed = plain_norm(result.normed, parts);
+    return result;
   }
-  const NormBody body{kernel_table().rows, eps, scale};
-  const auto weights = mx::astype(weight, mx::float32);
-  auto outputs =
-      cpu_operation("SakerRmsNormResidual", {x.shape(), x.shape()}, {x, residual, weights}, body);
+  std::vector<mx::array> inputs = {x, residual};
+  add_parts(inputs, parts);
+  auto outputs = cpu_operation(
+      "SakerNormResidual", {x.shape(), x.shape()}, inputs, NormBody(parts, true, scales)
+  );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 
-mx::array rms_norm_reference(const mx::array& x, const mx::array& weight, float eps) {
-  const auto wide = mx::astype(x, mx::float32);
+ResidualNorm add_residual(
+    const mx::array& x, const mx::array& residual, const ResidualScales& scales
+) {
+  check_residual(x, residual);
+  return plain_sum(x, residual, scales);
+}
+
+mx::array norm_reference(const mx::array& x, const NormParts& parts) {
+  auto wide = mx::astype(x, mx::float32);
+  if (parts.kind == NormKind::kLayer) {
+    wide = wide - mx::mean(wide, -1, true);
+  }
   const auto mean = mx::mean(mx::square(wide), -1, true);
-  const auto scaled = wide * mx::rsqrt(mean + mx::array(eps)) * mx::astype(weight, mx::float32);
+  auto scaled =
+      wide * mx::rsqrt(mean + mx::array(parts.eps)) * mx::astype(parts.weight, mx::float32);
+  if (parts.bias) {
+    scaled = scaled + mx::astype(*parts.bias, mx::float32);
+  }
   return mx::astype(scaled, x.dtype());
+}
+
+mx::array rms_norm_reference(const mx::array& x, const mx::array& weight, float eps) {
+  return norm_reference(x, {.weight = weight, .eps = eps});
 }
 
 }  // namespace saker::kernels

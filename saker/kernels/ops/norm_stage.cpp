@@ -10,18 +10,25 @@
 namespace saker::kernels {
 
 NormStage::NormStage(const NextNorm& next)
-    : bodies(kernel_table().rows), eps(next.eps), scale(next.scale) {}
+    : body(
+          next.norm.kind == NormKind::kRms ? kernel_table().rows->rms_norm
+                                           : kernel_table().rows->layer_norm
+      ),
+      eps(next.norm.eps),
+      scales(next.scales) {}
 
 void NormStage::operator()(StridedRows& stream, StridedRows& weight, float* sum, float* normed)
     const {
-  const HeadRows added = stream.resolve();
+  const HeadRows before = stream.resolve();
   const float* weights = weight.resolve().data;
   const int width = stream.width();
   each_row(stream.rows(), 3L * width, [&](int row) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
     float* to = normed + at;
-    const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
-    bodies->rms_norm(task, width, eps);
+    const NormRow task{
+        StridedRows::at(before, row, 0), to, weights, sum + at, to, scales.sum, scales.residual
+    };
+    body(task, width, eps);
   });
 }
 
@@ -29,16 +36,16 @@ std::vector<mx::array> norm_inputs(
     const char* block, const NextNorm& next, const mx::Shape& result
 ) {
   require(
-      next.stream.shape() == result && next.weight.shape() == mx::Shape{result[1]},
+      next.stream.shape() == result && next.norm.weight.shape() == mx::Shape{result[1]},
       ErrorCode::kInvalidArgument,
       "{}: a residual stream of {} elements and a norm of {} do not fit [{}, {}]",
       block,
       next.stream.size(),
-      next.weight.size(),
+      next.norm.weight.size(),
       result[0],
       result[1]
   );
-  return {next.stream, mx::astype(next.weight, mx::float32)};
+  return {next.stream, mx::astype(next.norm.weight, mx::float32)};
 }
 
 }  // namespace saker::kernels

@@ -13,11 +13,16 @@
 namespace saker::kernels {
 
 struct NormStage {
-  const RowBodies* bodies;
+  void (*body)(const NormRow& row, int width, float eps);
   float eps;
-  float scale;
+  ResidualScales scales;
 
-  // On the bodies in use.
+  // False where the addition and the norm are operations of their own.
+  static bool runs(const NextNorm& next) {
+    return next.stream.dtype() == mx::float32 && !next.norm.bias;
+  }
+
+  // On the bodies in use. REQUIRES: runs(next).
   explicit NormStage(const NextNorm& next);
 
   // `normed` [N, width] holds what is added, and then the norm.

@@ -32,10 +32,10 @@ void check(const mx::array& x, const mx::array& cos, const mx::array& sin) {
 
 // Inputs x, cos, sin; output like x.
 struct RopeBody {
-  const RowBodies* bodies;
+  void (*body)(const RopeRow& row, int half, int width);
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [bodies = bodies,
+    return [body = body,
             x = StridedRows(inputs[0]),
             cos = StridedRows(inputs[1]),
             sin = StridedRows(inputs[2]),
@@ -54,7 +54,7 @@ struct RopeBody {
             StridedRows::at(sines, position, 0),
             out + static_cast<std::ptrdiff_t>(row) * width,
         };
-        bodies->rope(task, half, width);
+        body(task, half, width);
       });
     };
   }
@@ -94,17 +94,42 @@ std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
   return {mx::reshape(mx::astype(turned, x.dtype()), x.shape())};
 }
 
+// As `rotate`, for pairs of neighbours and without weights.
+std::vector<mx::array> rotate_neighbours(const std::vector<mx::array>& inputs) {
+  const mx::array& x = inputs[0];
+  const mx::Shape& table_shape = inputs[1].shape();
+  const auto pairs =
+      mx::reshape(mx::astype(x, mx::float32), {table_shape[0], x.shape(-2), table_shape[1], 2});
+  const auto element = [&](int i) {
+    mx::Shape end = pairs.shape();
+    end.back() = i + 1;
+    return mx::squeeze(mx::slice(pairs, {0, 0, 0, i}, end), -1);
+  };
+  const auto a = element(0);
+  const auto b = element(1);
+  const auto cos = mx::expand_dims(inputs[1], 1);
+  const auto sin = mx::expand_dims(inputs[2], 1);
+  const auto turned = mx::stack({a * cos - b * sin, b * cos + a * sin}, -1);
+  return {mx::reshape(mx::astype(turned, x.dtype()), x.shape())};
+}
+
 }  // namespace
 
-mx::array rope(const mx::array& x, const mx::array& cos, const mx::array& sin) {
+mx::array rope(const mx::array& x, const mx::array& cos, const mx::array& sin, RopePairs pairs) {
   check(x, cos, sin);
   if (!on_cpu() || x.dtype() != mx::float32) {
-    return rope_plain(x, std::nullopt, cos, sin);
+    return rope_plain(x, std::nullopt, cos, sin, pairs);
   }
+  const RowBodies& bodies = *kernel_table().rows;
   const std::vector<mx::array> inputs = {
       x, mx::astype(cos, mx::float32), mx::astype(sin, mx::float32)
   };
-  return cpu_operation("SakerRope", x.shape(), inputs, RopeBody{kernel_table().rows});
+  return cpu_operation(
+      "SakerRope",
+      x.shape(),
+      inputs,
+      RopeBody{pairs == RopePairs::kHalves ? bodies.rope : bodies.rope_neighbours}
+  );
 }
 
 HeadWeights weights_of_heads(
@@ -125,11 +150,12 @@ mx::array rope_plain(
     const mx::array& x,
     const std::optional<HeadWeights>& weights,
     const mx::array& cos,
-    const mx::array& sin
+    const mx::array& sin,
+    RopePairs pairs
 ) {
   const int width = x.shape(-1);
   const int rotated = 2 * cos.shape(1);
-  if (rotated == width) {
+  if (rotated == width && pairs == RopePairs::kHalves) {
     std::vector<mx::array> inputs = {x, cos, sin};
     if (weights) {
       inputs.insert(inputs.end(), {weights->straight, weights->swapped});
@@ -144,24 +170,32 @@ mx::array rope_plain(
     end.back() = to;
     return mx::slice(heads, begin, end);
   };
-  const auto turned = compile_on_gpu(rotate, {part(0, rotated), cos, sin}).front();
-  return mx::concatenate({turned, part(rotated, width)}, -1);
+  const auto turn = pairs == RopePairs::kHalves ? rotate : rotate_neighbours;
+  const auto turned = compile_on_gpu(turn, {part(0, rotated), cos, sin}).front();
+  return rotated == width ? turned : mx::concatenate({turned, part(rotated, width)}, -1);
 }
 
-mx::array rope_reference(const mx::array& x, const mx::array& cos, const mx::array& sin) {
+mx::array rope_reference(
+    const mx::array& x, const mx::array& cos, const mx::array& sin, RopePairs pairs
+) {
   check(x, cos, sin);
   const int half = cos.shape(1);
+  const bool halves = pairs == RopePairs::kHalves;
   const auto wide = mx::astype(x, mx::float32);
-  const auto part = [&](int from, int to) {
-    return mx::slice(wide, {0, 0, from}, {x.shape(0), x.shape(1), to});
+  const auto part = [&](int from, int to, int step) {
+    return mx::slice(wide, {0, 0, from}, {x.shape(0), x.shape(1), to}, {1, 1, step});
   };
-  const auto a = part(0, half);
-  const auto b = part(half, 2 * half);
+  const auto a = halves ? part(0, half, 1) : part(0, 2 * half, 2);
+  const auto b = halves ? part(half, 2 * half, 1) : part(1, 2 * half, 2);
   const auto cosines = mx::expand_dims(mx::astype(cos, mx::float32), 1);  // [N, 1, R / 2]
   const auto sines = mx::expand_dims(mx::astype(sin, mx::float32), 1);
-  std::vector<mx::array> parts = {a * cosines - b * sines, b * cosines + a * sines};
+  const std::vector<mx::array> turned = {a * cosines - b * sines, b * cosines + a * sines};
+  std::vector<mx::array> parts = {
+      halves ? mx::concatenate(turned, 2)
+             : mx::reshape(mx::stack(turned, 3), {x.shape(0), x.shape(1), 2 * half})
+  };
   if (2 * half < x.shape(2)) {
-    parts.push_back(part(2 * half, x.shape(2)));
+    parts.push_back(part(2 * half, x.shape(2), 1));
   }
   return mx::astype(mx::concatenate(parts, 2), x.dtype());
 }

@@ -38,11 +38,15 @@ std::optional<std::string_view> renamed(
   return found != names.end() ? std::optional(found->ours) : std::nullopt;
 }
 
-void add_sizes(const Header& header, const Keys& keys, Json& config) {
+void add_sizes(const Header& header, const Family& family, const Keys& keys, Json& config) {
   config["hidden_size"] = keys.required("embedding_length");
   config["num_hidden_layers"] = layer_count(keys);
   config["num_attention_heads"] = head_count(keys);
-  config["rms_norm_eps"] = keys.number("attention.layer_norm_rms_epsilon").value_or(1e-6);
+  if (family.layer_norms) {
+    config["layer_norm_eps"] = keys.number("attention.layer_norm_epsilon").value_or(1e-5);
+  } else {
+    config["rms_norm_eps"] = keys.number("attention.layer_norm_rms_epsilon").value_or(1e-6);
+  }
   if (const auto context = keys.integer("context_length")) {
     config["max_position_embeddings"] = *context;
   }
@@ -74,7 +78,11 @@ void add_layer_sizes(const Family& family, const Keys& keys, Json& config) {
     );
   };
   expect_head_dim("attention.value_length");
-  if (!family.linear_attention) {
+  if (family.joined) {
+    const auto rotated = keys.integer("rope.dimension_count").value_or(head_dim);
+    config["partial_rotary_factor"] =
+        static_cast<double>(rotated) / static_cast<double>(std::max<std::int64_t>(head_dim, 1));
+  } else if (!family.linear_attention) {
     expect_head_dim("rope.dimension_count");
   }
   config["intermediate_size"] = keys.required("feed_forward_length");
@@ -204,6 +212,60 @@ void add_rope_scaling(const Keys& keys, Json& config) {
   }
 }
 
+// Factors of rope for all frequencies, whose list the file's context has chosen.
+void add_long_rope(const Header& header, std::span<const float> factors, Json& config) {
+  const Keys keys(header);
+  const auto original = keys.integer("rope.scaling.original_context_length");
+  if (original) {
+    config["original_max_position_embeddings"] = *original;
+  }
+  if (factors.empty()) {
+    return;
+  }
+  const std::vector<float> list(factors.begin(), factors.end());
+  config["rope_scaling"] = {
+      {"rope_type", "longrope"}, {"short_factor", list}, {"long_factor", list}
+  };
+  if (const auto factor = keys.number("rope.scaling.attn_factor")) {
+    config["rope_scaling"]["attention_factor"] = *factor;
+  }
+}
+
+// Factors under the names of a folder's configuration.
+void add_factors(const Keys& keys, const Family& family, Json& config) {
+  const auto add = [&](std::string_view key, const char* ours) {
+    if (const auto factor = keys.number(key)) {
+      config[ours] = *factor;
+    }
+  };
+  if (family.factors) {
+    add("embedding_scale", "embedding_multiplier");
+    add("residual_scale", "residual_multiplier");
+    add("logit_scale", "logits_scaling");
+    const auto head_dim = config["head_dim"].get<double>();
+    config["attention_multiplier"] =
+        keys.number("attention.scale").value_or(1.0 / std::sqrt(std::max(head_dim, 1.0)));
+  }
+  if (family.scaled_logits) {
+    add("logit_scale", "logit_scale");
+  }
+}
+
+// YaRN's factor of cos and sin is 1 in these files; queries are scaled from the original context on.
+void add_query_scaling(const Keys& keys, const Family& family, Json& config) {
+  const auto scaling = config.find("rope_scaling");
+  if (!family.scaled_queries || scaling == config.end()) {
+    return;
+  }
+  if (keys.number("rope.scaling.yarn_log_multiplier").value_or(0.0) > 0.0) {
+    (*scaling)["mscale"] = 1.0;
+    (*scaling)["mscale_all_dim"] = 1.0;
+  }
+  if (const auto beta = keys.number("attention.temperature_scale")) {
+    (*scaling)["llama_4_scaling_beta"] = *beta;
+  }
+}
+
 void add_experts(const Keys& keys, const Family& family, Json& config) {
   const auto experts = keys.integer("expert_count").value_or(0);
   if (!family.experts) {
@@ -235,6 +297,11 @@ void add_query_scale(const Family& family, Json& config) {
 void add_windows(const Keys& keys, const Family& family, Json& config) {
   if (family.windows) {
     config["sliding_window"] = keys.required("attention.sliding_window");
+  }
+  if (!family.windowed_type.empty()) {
+    const auto window = keys.integer("attention.sliding_window").value_or(0);
+    config["sliding_window"] = window > 0 ? Json(window) : Json(nullptr);
+    config["model_type"] = window > 0 ? family.windowed_type : family.model_type;
   }
   if (family.window_pattern > 0) {
     config["sliding_window_pattern"] = family.window_pattern;
@@ -283,6 +350,13 @@ std::optional<std::string> path_of(const Family& family, const Keys& keys, std::
   if (!layer) {
     const auto path = renamed(kModelModules, name);
     return path ? std::optional(std::string(*path)) : std::nullopt;
+  }
+  if (family.joined && (layer->rest == "attn_qkv" || layer->rest == "ffn_up")) {
+    return fmt::format(
+        "model.layers.{}.{}",
+        layer->number,
+        layer->rest == "ffn_up" ? "mlp.gate_up_proj" : "self_attn.qkv_proj"
+    );
   }
   const auto part =
       layer->rest == "ffn_norm"
@@ -340,9 +414,14 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   const Keys keys(header);
   Json config = Json::object();
   config["model_type"] = family.model_type;
-  add_sizes(header, keys, config);
-  add_rope_scaling(keys, config);
-  if (family.two_kinds) {
+  add_sizes(header, family, keys, config);
+  if (!family.joined) {
+    add_rope_scaling(keys, config);
+  }
+  if (family.joined) {
+    add_layer_sizes(family, keys, config);
+    add_long_rope(header, rope_factors, config);
+  } else if (family.two_kinds) {
     add_two_kinds(header, rope_factors, config);
   } else {
     add_layer_sizes(family, keys, config);
@@ -358,6 +437,8 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   add_query_scale(family, config);
   add_windows(keys, family, config);
   add_softcaps(keys, family, config);
+  add_factors(keys, family, config);
+  add_query_scaling(keys, family, config);
   add_pooling(keys, family, config);
   if (family.linear_attention) {
     add_linear_attention(keys, config);
@@ -367,7 +448,19 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
 }
 
 bool is_rope_table(std::string_view name) {
-  return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd");
+  return name == "rope_freqs.weight" || name.starts_with("rope_factors_") ||
+         name.ends_with(".attn_rot_embd");
+}
+
+std::string_view rope_table(const Header& header, const Family& family) {
+  if (!family.joined) {
+    return "rope_freqs.weight";
+  }
+  const Keys keys(header);
+  const auto context = keys.integer("context_length").value_or(0);
+  return context > keys.integer("rope.scaling.original_context_length").value_or(context)
+             ? "rope_factors_long.weight"
+             : "rope_factors_short.weight";
 }
 
 std::vector<TensorRole> roles_of(

@@ -24,6 +24,9 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
 // True for RoPE's factors, and for values that old exporters derived from it.
 bool is_rope_table(std::string_view name);
 
+// The name of the tensor with the model's factors of rope, which a file may lack.
+std::string_view rope_table(const Header& header, const Family& family);
+
 // The places of a tensor: one, or several for rows that a folder has in tensors of their own. Empty
 // for tables of RoPE, and for tensors of a head that drafts tokens which our heads lack. Throws
 // kUnsupported for other tensors that the family does not have.

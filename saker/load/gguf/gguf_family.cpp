@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 10> kFamilies{{
+constexpr std::array<Family, 20> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -53,6 +53,20 @@ constexpr std::array<Family, 10> kFamilies{{
      .widest_layers = 62,
      .window_pattern = 6,
      .bidirectional = true},
+    {.name = "smollm3", .model_type = "smollm3", .rotated_pairs = true},
+    {.name = "granite", .model_type = "granite", .rotated_pairs = true, .factors = true},
+    {.name = "mistral3", .model_type = "ministral3", .rotated_pairs = true, .scaled_queries = true},
+    {.name = "olmo2", .model_type = "olmo2", .output_norms = true, .windowed_type = "olmo3"},
+    {.name = "phi3", .model_type = "phi3", .joined = true, .windowed_type = "phi3"},
+    {.name = "cohere2",
+     .model_type = "cohere2",
+     .windows = true,
+     .layer_norms = true,
+     .scaled_logits = true},
+    {.name = "qwen3vl", .model_type = "qwen3_vl"},
+    {.name = "seed_oss", .model_type = "seed_oss"},
+    {.name = "exaone4", .model_type = "exaone4", .output_norms = true, .windowed_type = "exaone4"},
+    {.name = "ernie4_5", .model_type = "ernie4_5"},
 }};
 
 // "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.

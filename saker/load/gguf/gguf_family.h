@@ -31,6 +31,12 @@ struct Family {
   bool bidirectional = false;     // Tokens see later ones too.
   bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
   bool two_kinds = false;         // Sliding layers have other sizes (gguf_two_kinds.h).
+  bool layer_norms = false;       // Norms are LayerNorms.
+  bool factors = false;           // For embeddings, scores, parts of layers and logits.
+  bool scaled_logits = false;     // A factor of logits alone.
+  bool joined = false;  // q, k and v are one tensor, gate and up another; rope may be in part.
+  bool scaled_queries = false;          // By position.
+  std::string_view windowed_type = {};  // The `model_type` of files with a window; empty: the same.
 };
 
 // All that we read.

@@ -120,7 +120,8 @@ class Model {
   }
 
   std::vector<float> rope_factors() const {
-    const auto found = std::ranges::find(header_.tensors, "rope_freqs.weight", &TensorEntry::name);
+    const auto found =
+        std::ranges::find(header_.tensors, rope_table(header_, family_), &TensorEntry::name);
     if (found == header_.tensors.end() || values_ == Values::kToCome) {
       return {};
     }
@@ -130,8 +131,9 @@ class Model {
     require(
         plain_dtype(found->type).has_value() && found->element_count <= kMax,
         ErrorCode::kCorruptData,
-        "{}: 'rope_freqs.weight' is {} {}, expected at most {} plain numbers",
+        "{}: {} is {} {}, expected at most {} plain numbers",
         part(*found).what,
+        quote(found->name),
         facts_of(found->type).name,
         shape_text(found->shape),
         kMax

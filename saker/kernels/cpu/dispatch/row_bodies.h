@@ -3,8 +3,8 @@
 
 // Bodies of operations on single rows: norms, rotary embedding and elementwise curves. A body sees
 // one row only, so a row's bits cannot depend on another. Inputs need no alignment. Outputs do not
-// overlap inputs, except that a norm or a rotation may write over its x, and a gated activation over
-// its gate.
+// overlap inputs, except that a norm may write over its x or residual, a rotation over its x, and a
+// gated activation over its gate.
 
 #include <cstdint>
 
@@ -14,18 +14,11 @@ struct NormRow {
   const float* x;
   const float* residual;  // Added to x first; null for none.
   const float* weight;
-  float* sum;  // (x + residual) * scale; null when there is no residual.
+  float* sum;  // (x + residual * residual_scale) * scale; null when there is no residual.
   float* normed;
   float scale = 1.0F;
-};
-
-struct LayerNormRow {
-  const float* x;
-  const float* residual;  // Added to x first; null for none.
-  const float* weight;
-  const float* bias;
-  float* sum;  // x + residual; null when there is no residual.
-  float* normed;
+  float residual_scale = 1.0F;
+  const float* bias = nullptr;  // Added to the result; null for none. LayerNorm only.
 };
 
 struct RopeRow {
@@ -43,9 +36,11 @@ struct GatedRow {
 
 struct RowBodies {
   void (*rms_norm)(const NormRow& row, int width, float eps);
-  void (*layer_norm)(const LayerNormRow& row, int width, float eps);
+  void (*layer_norm)(const NormRow& row, int width, float eps);
   // Rotates pairs (i, i + half) for i < half, copies the rest.
   void (*rope)(const RopeRow& row, int half, int width);
+  // As rope, for pairs (2 i, 2 i + 1).
+  void (*rope_neighbours)(const RopeRow& row, int half, int width);
   void (*gated_logistic)(const GatedRow& row, int width);
   void (*gated_silu)(const GatedRow& row, int width);
   void (*gated_gelu_tanh)(const GatedRow& row, int width);

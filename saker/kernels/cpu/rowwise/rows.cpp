@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/dispatch/row_bodies.h"
-#include "saker/kernels/cpu/rowwise/layer_norm.h"
 #include "saker/kernels/cpu/simd/row_vectors.h"
 #include "saker/kernels/cpu/simd/vec.h"
 #include "saker/kernels/cpu/simd/vec_curves.h"
@@ -8,22 +7,48 @@
 namespace saker::kernels::SAKER_ISA {
 namespace {
 
-void rms_norm(const NormRow& row, int width, float eps) {
-  const float* x = row.x;
-  if (row.residual != nullptr) {
-    const F32x16 scale = broadcast(row.scale);
-    each_vector(width, [&](int i, int lanes) {
-      const F32x16 sum = add(load_lanes(row.x + i, lanes), load_lanes(row.residual + i, lanes));
-      store_lanes(row.sum + i, mul(sum, scale), lanes);
-    });
-    x = row.sum;
+// Stores the sum with the residual if there is one; returns the row to norm.
+const float* row_to_norm(const NormRow& row, int width) {
+  if (row.residual == nullptr) {
+    return row.x;
   }
+  const F32x16 scale = broadcast(row.scale);
+  const F32x16 part = broadcast(row.residual_scale);
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 added = mul(load_lanes(row.residual + i, lanes), part);
+    store_lanes(row.sum + i, mul(add(load_lanes(row.x + i, lanes), added), scale), lanes);
+  });
+  return row.sum;
+}
+
+void rms_norm(const NormRow& row, int width, float eps) {
+  const float* x = row_to_norm(row, width);
   const float mean = square_sum(x, width) / static_cast<float>(width);
   const F32x16 root = square_root(broadcast(mean + eps));
   const F32x16 factor = div(broadcast(1.0F), root);
   each_vector(width, [&](int i, int lanes) {
     const F32x16 scaled = mul(load_lanes(x + i, lanes), factor);
     store_lanes(row.normed + i, mul(scaled, load_lanes(row.weight + i, lanes)), lanes);
+  });
+}
+
+void layer_norm(const NormRow& row, int width, float eps) {
+  const float* x = row_to_norm(row, width);
+  const auto count = static_cast<float>(width);
+  const float sum = row_sum(width, [x](F32x16 sums, int i, int lanes) {
+    return add(sums, load_lanes(x + i, lanes));
+  });
+  const F32x16 mean = broadcast(sum / count);
+  each_vector(width, [&](int i, int lanes) {
+    store_lanes(row.normed + i, sub(load_lanes(x + i, lanes), mean), lanes);
+  });
+  const float variance = square_sum(row.normed, width) / count;
+  const F32x16 factor = div(broadcast(1.0F), square_root(broadcast(variance + eps)));
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 scaled = mul(load_lanes(row.normed + i, lanes), factor);
+    const F32x16 weighted = mul(scaled, load_lanes(row.weight + i, lanes));
+    const F32x16 bias = row.bias != nullptr ? load_lanes(row.bias + i, lanes) : zero();
+    store_lanes(row.normed + i, add(weighted, bias), lanes);
   });
 }
 
@@ -40,6 +65,18 @@ void rope(const RopeRow& row, int half, int width) {
   each_vector(width - rotated, [&](int i, int lanes) {
     store_lanes(row.out + rotated + i, load_lanes(row.x + rotated + i, lanes), lanes);
   });
+}
+
+void rope_neighbours(const RopeRow& row, int half, int width) {
+  for (int i = 0; i < half; ++i) {
+    const float a = row.x[2 * i];
+    const float b = row.x[2 * i + 1];
+    row.out[2 * i] = a * row.cos[i] - b * row.sin[i];
+    row.out[2 * i + 1] = b * row.cos[i] + a * row.sin[i];
+  }
+  for (int i = 2 * half; i < width; ++i) {
+    row.out[i] = row.x[i];
+  }
 }
 
 template <typename Curve>
@@ -97,6 +134,7 @@ const RowBodies row_bodies = {
     rms_norm,
     layer_norm,
     rope,
+    rope_neighbours,
     gated_logistic,
     gated_silu,
     gated_gelu_tanh,

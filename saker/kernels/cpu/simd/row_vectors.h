@@ -34,22 +34,29 @@ inline void store_lanes(float* p, F32x16 v, int lanes) {
   }
 }
 
-// The sum of squares, in four accumulators of 16 lanes: vector i goes into number i modulo 4.
-inline float square_sum(const float* x, int width) {
+// A sum over a row in four accumulators of 16 lanes: vector i goes into number i modulo 4.
+// `accumulate(sum, offset, lanes)` adds the vector at `offset`; lanes beyond a partial vector must
+// add 0.
+template <typename Accumulate>
+inline float row_sum(int width, Accumulate accumulate) {
   F32x16 sums[4] = {zero(), zero(), zero(), zero()};
   int i = 0;
   for (; i + 4 * kWidth <= width; i += 4 * kWidth) {
     for (int v = 0; v < 4; ++v) {
-      const F32x16 a = load(x + i + v * kWidth);
-      sums[v] = fma(a, a, sums[v]);
+      sums[v] = accumulate(sums[v], i + v * kWidth, kWidth);
     }
   }
   for (int v = 0; i < width; i += kWidth, ++v) {
-    const int lanes = width - i < kWidth ? width - i : kWidth;
-    const F32x16 a = load_lanes(x + i, lanes);
-    sums[v] = fma(a, a, sums[v]);
+    sums[v] = accumulate(sums[v], i, width - i < kWidth ? width - i : kWidth);
   }
   return reduce_add(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
+}
+
+inline float square_sum(const float* x, int width) {
+  return row_sum(width, [x](F32x16 sum, int i, int lanes) {
+    const F32x16 a = load_lanes(x + i, lanes);
+    return fma(a, a, sum);
+  });
 }
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes GGUF files of tiny models of tests/golden by llama.cpp's own converter, without their tokenizers.
+
+    python tools/make_gguf_model_goldens.py LLAMA_CPP [NAME ...] [--out tests/golden/gguf/models]
+
+LLAMA_CPP is llama.cpp's source folder (the vendored one of llama-cpp-python 0.3.36 made those that are committed).
+Needs: torch transformers==5.24.0 numpy
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# What the converter takes a checkpoint for, and fields of configurations that it needs and goldens lack.
+CLASSES = {
+    "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
+    "exaone4": ("Exaone4ForCausalLM", {}),
+    "granite": ("GraniteForCausalLM", {}),
+    "ministral3": ("Ministral3ForCausalLM", {}),
+    "olmo3": ("Olmo3ForCausalLM", {}),
+    "phi3": ("Phi3ForCausalLM", {}),
+}
+
+
+def subclasses(base):
+    for found in base.__subclasses__():
+        yield found
+        yield from subclasses(found)
+
+
+def convert(name, out):
+    import convert_hf_to_gguf  # noqa: F401 (it knows the classes' files)
+    import gguf
+    from conversion import base
+    golden, (architecture, more) = ROOT / "tests" / "golden" / name, CLASSES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        config = json.loads((golden / "config.json").read_text()) | more | {"architectures": [architecture]}
+        (folder / "config.json").write_text(json.dumps(config))
+        shutil.copy(golden / "model.safetensors", folder)
+        model_class = convert_hf_to_gguf.get_model_class(architecture)
+        for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.
+            if "set_vocab" in found.__dict__:
+                found.set_vocab = lambda self: None
+        model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name}.gguf").write()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("llama_cpp", type=pathlib.Path, metavar="LLAMA_CPP")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CLASSES)}; default: all")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/golden/gguf/models")
+    args = parser.parse_args()
+    sys.path[:0] = [str(args.llama_cpp), str(args.llama_cpp / "gguf-py")]
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name in args.names or CLASSES:
+        convert(name, args.out)
+
+
+if __name__ == "__main__":
+    main()
