@@ -61,6 +61,13 @@ class ConvertGguf(SakerTest):
         self.assertGreater(sizes["Q5_K_M"], sizes["Q4_K_M"])
         self.assertGreater(sizes["Q4_K_M"], sizes["Q2_K"])
 
+    def test_blocks_give_the_logits_of_their_weights(self):
+        folder, file, plain = self.floats(), self.folder / "model.gguf", self.folder / "plain"
+        self.ok("convert", folder, file, "--type", "Q3_K_S")
+        self.assertIn("Q3_K", self.json("inspect", file, "--json")["dtypes"])
+        self.ok("convert", file, plain, "--dequantize", "--dtype", "float32")
+        self.assertAlmostEqual(self.score(file), self.score(plain), delta=0.05)
+
     def test_codes_are_rounded_once_more(self):
         file, other = self.folder / "model.gguf", self.folder / "other.gguf"
         self.ok("convert", DEMO, file, "--type", "Q8_0")

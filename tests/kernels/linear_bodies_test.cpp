@@ -248,7 +248,7 @@ TEST_P(LinearBodiesTest, RowsOfLargeProductsAreIndependent) {
   }
 }
 
-TEST_P(LinearBodiesTest, PlanesGiveTheBitsOfWholeFields) {
+TEST_P(LinearBodiesTest, NarrowCodesGiveTheBitsOfWholeFields) {
   std::mt19937 random(11);
   const auto below = [&random](unsigned end) { return static_cast<int>(random() % end); };
   for (const WeightFormat& format : all_formats()) {
@@ -273,6 +273,36 @@ TEST_P(LinearBodiesTest, PlanesGiveTheBitsOfWholeFields) {
       ASSERT_TRUE(same_bits(got.data(), expected.data(), got.size()))
           << format_name(format) << ", " << count << " rows times " << rows << " by " << columns;
     }
+  }
+}
+
+// IQ4_NL's weights as Q8_0.
+TEST_P(LinearBodiesTest, NamedCodesGiveTheBitsOfTheirBytes) {
+  constexpr int kColumns = 7 * 32;
+  const WeightFormat names = weight_format(BlockKind::kIq4Nl);
+  const WeightTensors tensors = random_weight(names, 50, kColumns, 21);
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  for (std::size_t at = 0; at < tensors.weight.nbytes(); at += 18) {
+    const std::byte* block = tensors.weight.data.get() + at;
+    bytes->insert(bytes->end(), block, block + 2);
+    for (int k = 0; k < 32; ++k) {
+      const std::byte name = block[2 + k % 16] >> (k / 16 * 4) & std::byte{15};
+      const std::uint8_t code = kTableCodes[std::to_integer<int>(name)];
+      bytes->push_back(static_cast<std::byte>(code ^ 0x80U));
+    }
+  }
+  WeightTensors plain;
+  plain.weight.dtype = DType::kUInt8;
+  plain.weight.shape = {50, kColumns / 32 * 34};
+  plain.weight.data = {bytes, bytes->data()};
+  const Weight named(names, 50, kColumns, tensors);
+  const Weight same(weight_format(BlockKind::kQ80), 50, kColumns, plain);
+  ASSERT_EQ(named.values(), same.values());
+  for (const int count : {1, 2, 3, 4, 5, 9, 16, 40}) {
+    const auto x = random_x(count, kColumns, 22);
+    const auto expected = same.times(x, 0, count);
+    const auto got = named.times(x, 0, count);
+    EXPECT_TRUE(same_bits(got.data(), expected.data(), got.size())) << count << " rows";
   }
 }
 

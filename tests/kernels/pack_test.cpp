@@ -175,11 +175,37 @@ class SlowPacking {
   }
 
   int narrow_place(int k, int bit, int lane) const {
-    return matrix_.in_planes() ? place_in_planes(k, bit, lane) : place_in_halves(k, bit, lane);
+    switch (matrix_.code_bits) {
+      case 2:
+        return place_of_two_bits(k, bit, lane);
+      case 3:
+        return place_of_three_bits(k, bit, lane);
+      default:
+        return place_of_bytes(k, bit, lane);
+    }
+  }
+
+  // Runs of 16 columns. Byte i of a word has columns 2 i and 2 i + 1, then these plus 8.
+  static int place_of_two_bits(int k, int bit, int lane) {
+    const int column = k % 16;
+    const int run = k / 16 * kBlockRows * 32;
+    return run + 32 * lane + column % 8 / 2 * 8 + column / 8 * 4 + column % 2 * 2 + bit;
+  }
+
+  // Runs of 16 columns: a line, then 32 bytes.
+  static int place_of_three_bits(int k, int bit, int lane) {
+    const int column = k % 16;
+    const int pair = column / 8 * 4 + column % 4;
+    const int upper = column % 8 / 4 * 16;  // The half of a word.
+    const int run = k / 16 * 96 * 8;
+    if (pair < 5 || (pair == 7 && bit == 2)) {
+      return run + 32 * lane + upper + (pair == 7 ? 15 : 3 * pair + bit);
+    }
+    return run + 64 * 8 + 32 * (lane % 8) + lane / 8 * 8 + upper + 3 * (pair - 5) + bit;
   }
 
   // Codes of 5 bits lie in runs of 32 columns, those of 6 bits in runs of 16.
-  int place_in_halves(int k, int bit, int lane) const {
+  int place_of_bytes(int k, int bit, int lane) const {
     const bool five = matrix_.code_bits == 5;
     const int columns = five ? 32 : 16;
     const int column = k % columns;
@@ -196,22 +222,6 @@ class SlowPacking {
     }
     const int run = k / columns * (five ? 5 : 3) * kBlockRows * 32;
     return run + 32 * (line * kBlockRows + lane) + column % 4 / 2 * 16 + shift;
-  }
-
-  int place_in_planes(int k, int bit, int lane) const {
-    const int field = 4;
-    const int half = field / 2;
-    const int column = k % 32;
-    const int line = column / (32 / field);  // Of those that are read.
-    int plane = line / 2;
-    int shift = line % 2 * half + bit;
-    if (bit >= half) {
-      const int above = matrix_.code_bits - half;
-      plane = half + line / (field / above);
-      shift = line % (field / above) * above + bit - half;
-    }
-    const int run = k / 32 * matrix_.code_bits * kBlockRows * 32;
-    return run + 32 * (plane * kBlockRows + lane) + column % (32 / field) * field + shift;
   }
 
   PackedMatrix matrix_;

@@ -59,6 +59,10 @@ void run_load_part(const VecInput& in, VecOutput& out) {
   give(load_part(in.x, in.n), out);
 }
 
+void run_load_folded(const VecInput& in, VecOutput& out) {
+  store_u32(out.lanes, load_folded(in.a));
+}
+
 void run_store(const VecInput& in, VecOutput& out) {
   float lanes[16];
   store(lanes, load(in.x));
@@ -175,6 +179,7 @@ constexpr VecOperation kOperations[] = {
     {"store", run_store},
     {"load_part", run_load_part},
     {"store_part", run_store_part},
+    {"load_folded", run_load_folded},
     {"load_bf16", of_halves<load_bf16>},
     {"load_f16", of_halves<load_f16>},
     {"store_bf16", run_store_bf16},

@@ -172,6 +172,10 @@ std::uint32_t codes_of_bytes(std::uint32_t names, std::uint32_t) {
   return codes;
 }
 
+std::uint32_t folded_word(const VecInput& in, int i) {
+  return i < 8 ? in.a[i] : in.a[i - 8] >> 8U;
+}
+
 std::map<std::string, Expected> expectations(bool fused, bool arm) {
   const auto as_bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
   return {
@@ -232,6 +236,7 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
              add_halves(as_bits(in.x[i]), as_bits(in.y[i]))
          );
        }},
+      {"load_folded", folded_word},
       {"look_up_bytes", of_ab(codes_of_bytes)},
       {"look_up_integers<0>", of_nibble(0)},
       {"look_up_integers<1>", of_nibble(1)},

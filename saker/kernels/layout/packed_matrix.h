@@ -19,7 +19,7 @@
 //   column i of 4. A group with a NaN code has the scale NaN, also in kTileOrder.
 // Nibbles and bytes whose terms are kScale have no biases: code `zero` means 0.
 // Super-blocks of 256 columns hold the words of all their groups, then terms (see TermKind).
-// Codes with fewer bits than their fields lie as planes.h says.
+// Codes with fewer bits than their fields lie as narrow_codes.h says.
 //
 // kTileOrder, for bf16 and small floats only: rows lie as tile registers (cpu/amx/tile.h) and vectors
 // along a row (cpu/gemm/bf16_panels.h) load them. Columns past the end are zero.
@@ -73,19 +73,8 @@ struct PackedMatrix {
     return kind == PackedKind::kByte || kind == PackedKind::kE4m3 ? 8 : 4;
   }
 
-  // True if fields are in planes or halves, or named.
+  // True if fields are in halves, or named.
   [[gnu::always_inline]] bool is_narrow() const { return has_groups() && code_bits < field_bits(); }
-
-  [[gnu::always_inline]] bool in_planes() const { return is_narrow() && field_bits() == 4; }
-
-  [[gnu::always_inline]] bool has_table() const { return code_bits == 4 && field_bits() == 8; }
-
-  [[gnu::always_inline]] bool in_halves() const {
-    return is_narrow() && field_bits() == 8 && !has_table();
-  }
-
-  // True if products read words of other memory than the weight's.
-  [[gnu::always_inline]] bool has_widened_words() const { return in_planes() || has_table(); }
 
   // False if each group is words of whole fields, then its scales and biases.
   [[gnu::always_inline]] bool is_widened() const { return is_narrow() || in_super_blocks(); }

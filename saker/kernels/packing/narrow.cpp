@@ -1,55 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/packing/narrow.h"
 
-#include "saker/kernels/layout/planes.h"
+#include "saker/kernels/layout/narrow_codes.h"
 
 #include <cstring>
 
 namespace saker::kernels {
 namespace {
 
-template <int code>
-void narrow_run(
-    Planes<code>, const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*planes)[kBlockRows]
-) {
-  using Kind = Planes<code>;
-  constexpr std::uint32_t kLow = Kind::mask(0, Kind::kLow);
-  constexpr std::uint32_t kHigh = Kind::mask(0, Kind::kHigh);
-  for (int line = 0; line < Kind::kWideLines; ++line) {
-    for (int lane = 0; lane < kBlockRows; ++lane) {
-      const std::uint32_t word = lines[line][lane];
-      planes[Kind::low_line(line)][lane] |= (word & kLow) << Kind::low_shift(line);
-      if constexpr (Kind::kHigh > 0) {
-        planes[Kind::high_line(line)][lane] |= (word >> Kind::kLow & kHigh)
-                                               << Kind::high_shift(line);
-      }
-    }
-  }
-}
+// Rows 8 to 15 of a line of bytes, which lie above those of rows 0 to 7.
+constexpr int kFoldedRows = kBlockRows / 2;
+constexpr int kFoldedShift = 8;
 
 template <int code>
-void narrow_run(
-    Halves<code>, const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*halves)[kBlockRows]
-) {
+void narrow_run(Halves<code>, const std::uint32_t (*lines)[kBlockRows], std::byte* to) {
   using Kind = Halves<code>;
+  std::uint32_t halves[Kind::kLines][kBlockRows] = {};
   for (int pair = 0; pair < Kind::kPairs; ++pair) {
+    const int line = pair / Kind::kDistance;
+    const int field = pair % Kind::kDistance * Kind::kField;
     for (int index = 0; index < Kind::pieces(pair); ++index) {
       const auto piece = Kind::piece(pair, index);
       const std::uint32_t mask = Kind::mask(0, piece.bits);
       for (int lane = 0; lane < kBlockRows; ++lane) {
-        const std::uint32_t codes = lines[pair / 2][lane] >> (pair % 2 * 8 + piece.bit);
+        const std::uint32_t codes = lines[line][lane] >> (field + piece.bit);
         halves[piece.line][lane] |= (codes & mask) << piece.shift;
       }
     }
   }
+  if constexpr (Kind::kHalfLine) {
+    std::uint32_t* last = halves[Kind::kLines - 1];
+    for (int lane = 0; lane < kFoldedRows; ++lane) {
+      last[lane] |= last[lane + kFoldedRows] << kFoldedShift;
+    }
+  }
+  std::memcpy(to, halves, Kind::kRunBytes);
 }
 
-void narrow_run(
-    TableNames, const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*names)[kBlockRows]
-) {
+void narrow_run(TableNames, const std::uint32_t (*lines)[kBlockRows], std::byte* to) {
+  std::uint32_t names[kBlockRows];
   for (int lane = 0; lane < kBlockRows; ++lane) {
-    names[0][lane] = lines[0][lane] | lines[1][lane] << 4;
+    names[lane] = lines[0][lane] | lines[1][lane] << 4;
   }
+  std::memcpy(to, names, sizeof(names));
 }
 
 // Bits [first, first + count) of a lane of a line.
@@ -60,28 +53,17 @@ std::uint32_t bits_of(const std::byte* lines, int line, int lane, int first, int
 }
 
 template <int code>
-std::uint32_t code_of_run(Planes<code>, const std::byte* planes, int k, int lane) {
-  using Kind = Planes<code>;
-  const int line = k / 8;
-  const int field = k % 8 * Kind::kField;
-  const int low_at = field + Kind::low_shift(line);
-  std::uint32_t value = bits_of(planes, Kind::low_line(line), lane, low_at, Kind::kLow);
-  if constexpr (Kind::kHigh > 0) {
-    const int high_at = field + Kind::high_shift(line);
-    value |= bits_of(planes, Kind::high_line(line), lane, high_at, Kind::kHigh) << Kind::kLow;
-  }
-  return value;
-}
-
-template <int code>
 std::uint32_t code_of_run(Halves<code>, const std::byte* halves, int k, int lane) {
   using Kind = Halves<code>;
   const int pair = Kind::pair_of(k);
   std::uint32_t value = 0;
   for (int index = 0; index < Kind::pieces(pair); ++index) {
     const auto piece = Kind::piece(pair, index);
-    const int at = 16 * Kind::half_of(k) + piece.shift;
-    value |= bits_of(halves, piece.line, lane, at, piece.bits) << piece.bit;
+    const bool is_folded = Kind::kHalfLine && piece.line == Kind::kLines - 1;
+    const int row = is_folded ? lane % kFoldedRows : lane;
+    const int up = is_folded ? lane / kFoldedRows * kFoldedShift : 0;
+    const int at = 16 * Kind::half_of(k) + piece.shift + up;
+    value |= bits_of(halves, piece.line, row, at, piece.bits) << piece.bit;
   }
   return value;
 }
@@ -95,23 +77,20 @@ std::uint32_t code_of_run(TableNames, const std::byte* names, int k, int lane) {
 void narrow_lines(
     const std::uint32_t (*lines)[kBlockRows], int count, int code_bits, std::byte* to
 ) {
-  with_planes(code_bits, [&](auto planes) {
-    using Kind = decltype(planes);
+  with_narrow_codes(code_bits, [&](auto codes) {
+    using Kind = decltype(codes);
     for (int line = 0; line < count; line += Kind::kWideLines) {
-      std::uint32_t run[Kind::kLines][kBlockRows] = {};
-      narrow_run(planes, lines + line, run);
-      std::memcpy(to, run, sizeof(run));
-      to += sizeof(run);
+      narrow_run(codes, lines + line, to);
+      to += Kind::kRunBytes;
     }
   });
 }
 
 std::uint32_t narrow_code(const std::byte* lines, int code_bits, int k, int lane) {
-  return with_planes(code_bits, [&](auto planes) {
-    using Kind = decltype(planes);
-    const int run_bytes = Kind::kLines * kBlockRows * 4;
-    const std::byte* run = lines + k / Kind::kColumns * run_bytes;
-    return code_of_run(planes, run, k % Kind::kColumns, lane);
+  return with_narrow_codes(code_bits, [&](auto codes) {
+    using Kind = decltype(codes);
+    const std::byte* run = lines + k / Kind::kColumns * Kind::kRunBytes;
+    return code_of_run(codes, run, k % Kind::kColumns, lane);
   });
 }
 

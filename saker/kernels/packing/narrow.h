@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Converts words of codes to planes, halves and names (packed_matrix.h), and reads single codes.
+// Converts words of codes to halves and names (narrow_codes.h), and reads single codes.
 
 #include "saker/kernels/layout/packed_matrix.h"
 
@@ -17,7 +17,7 @@ void narrow_lines(
     const std::uint32_t (*lines)[kBlockRows], int count, int code_bits, std::byte* to
 );
 
-// The code of column k of row `lane`, in planes, halves or names that begin at `lines`.
+// The code of column k of row `lane`, in halves or names that begin at `lines`.
 std::uint32_t narrow_code(const std::byte* lines, int code_bits, int k, int lane);
 
 }  // namespace saker::kernels

@@ -101,7 +101,7 @@ void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* t
   }
 }
 
-// Packs lines of words. For planes and halves it first builds words as wide as they are read.
+// Packs lines of words. For narrow codes it first builds words as wide as they are read.
 void pack_words(const RowPlaces& words, int count, const PackedMatrix& matrix, std::byte* to) {
   constexpr std::size_t kLineBytes = kBlockRows * sizeof(std::uint32_t);
   if (!matrix.is_narrow()) {

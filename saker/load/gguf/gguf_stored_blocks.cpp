@@ -67,11 +67,12 @@ std::optional<BlockKind> block_kind(TensorType type) {
     case TensorType::kQ5K:
       return BlockKind::kQ5K;
     case TensorType::kQ6K:
-    case TensorType::kQ3K:  // Sooner in fields of 6 bits than in planes (docs/adr/0068).
     case TensorType::kIq3S:
       return BlockKind::kQ6K;
     case TensorType::kQ2K:
       return BlockKind::kQ2K;
+    case TensorType::kQ3K:
+      return BlockKind::kQ3K;
     case TensorType::kIq4Nl:
       return BlockKind::kIq4Nl;
     case TensorType::kIq4Xs:
@@ -82,8 +83,8 @@ std::optional<BlockKind> block_kind(TensorType type) {
 }
 
 bool has_own_blocks(TensorType type) {
-  const bool is_other = type == TensorType::kQ3K || type == TensorType::kIq3S ||
-                        type == TensorType::kTq10 || type == TensorType::kTq20;
+  const bool is_other =
+      type == TensorType::kIq3S || type == TensorType::kTq10 || type == TensorType::kTq20;
   return block_kind(type) && !is_other;
 }
 

@@ -44,9 +44,12 @@ auto with_vector_format(const PackedMatrix& weight, const Function& function) {
     case PackedKind::kFloat16:
       return function(Float16Format());
     case PackedKind::kNibble:
-      return function(NibbleBytesFormat());
+      return weight.code_bits == 2   ? function(TwoBitBytesFormat())
+             : weight.code_bits == 3 ? function(HalvesFormat<3>())
+                                     : function(NibbleBytesFormat());
     default:
-      return weight.code_bits == 5   ? function(HalvesFormat<5>())
+      return weight.code_bits == 4   ? function(NamesBytesFormat())
+             : weight.code_bits == 5 ? function(HalvesFormat<5>())
              : weight.code_bits == 6 ? function(HalvesFormat<6>())
                                      : function(ByteBytesFormat());
   }

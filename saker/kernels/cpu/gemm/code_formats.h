@@ -64,13 +64,15 @@ struct NibbleFormat : CodeFormat {
     return Operand::kPerOperand == 2 ? 1.0F : kScales[k % 4];
   }
 
+  // Pairs of codes and 128: bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
+  static U32x16 bf16_of_codes(U32x16 codes) { return bit_or(codes, broadcast_u32(0x43004300U)); }
+
   template <int index>
   static auto operand(Word word) {
     if constexpr (Operand::kPerOperand == 2) {
       const U32x16 codes =
           bit_and(shift_right<4 * index>(word.whole()), broadcast_u32(0x000f000fU));
-      // bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
-      return kIntegers ? codes : bit_or(codes, broadcast_u32(0x43004300U));
+      return kIntegers ? codes : bf16_of_codes(codes);
     } else {
       const U32x16 half = index < 4 ? word.whole() : word.upper();
       return to_float(bit_and(half, broadcast_u32(0xfU << (index % 4 * 4))));

@@ -7,7 +7,7 @@
 
 #include "saker/kernels/cpu/dispatch/linear_bodies.h"
 #include "saker/kernels/cpu/gemm/byte_formats.h"
-#include "saker/kernels/cpu/gemm/halves.h"
+#include "saker/kernels/cpu/gemm/narrow_formats.h"
 #include "saker/kernels/cpu/gemm/operands.h"
 #include "saker/kernels/layout/packed_matrix.h"
 
@@ -102,7 +102,7 @@ inline F32x16 load_scales(ScaleKind kind, const std::byte* p) {
   }
 }
 
-// Calls function with the format of a weight that is neither in halves nor of small floats.
+// Calls function with the format of a weight that is neither of narrow codes nor of small floats.
 template <typename Function>
 [[gnu::always_inline]] inline auto with_format(const PackedMatrix& weight, Function function) {
   switch (weight.kind) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where products read the words and the terms of some groups of NR blocks: in the weight's memory,
-// or in working memory, to which codes in planes, named codes and terms of super-blocks are unpacked.
+// Where products read the words and the terms of some groups of NR blocks: in the weight's memory, or,
+// terms of super-blocks, in working memory to which they are unpacked.
 
-#include "saker/kernels/cpu/gemm/widen.h"
+#include "saker/kernels/cpu/gemm/super_terms.h"
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -22,6 +22,8 @@ struct GroupPlaces {
 
 // Bytes of a group's unpacked terms.
 inline constexpr int kSuperTermBytes = 2 * kLaneBytes;
+// Groups of a super-block, at most.
+inline constexpr int kMostSuperGroups = kSuperColumns / 16;
 
 [[gnu::noinline]] inline void unpack_block_terms(
     const PackedMatrix& weight, int block, int blocks, int group, int groups, std::byte* to
@@ -34,16 +36,11 @@ inline constexpr int kSuperTermBytes = 2 * kLaneBytes;
   }
 }
 
-// Groups [group, group + groups) of blocks [block, block + blocks). `memory` holds them as widen()
-// writes them. REQUIRES: groups of super-blocks lie in one of these.
+// Groups [group, group + groups) of blocks [block, block + blocks). `memory` holds kSuperTermBytes for
+// each. REQUIRES: groups of super-blocks lie in one of these.
 [[gnu::always_inline]] inline GroupPlaces find_groups(
     const PackedMatrix& weight, int block, int blocks, int group, int groups, std::byte* memory
 ) {
-  if (weight.has_widened_words()) {
-    const BlockWords wide = widen(weight, block, blocks, group, groups, memory);
-    const std::size_t step = weight.read_group_bytes();
-    return {wide, {wide.at + weight.read_word_bytes(), wide.stride}, step, step};
-  }
   const std::byte* from = weight.block(block);
   const std::size_t stride = weight.block_bytes();
   const std::size_t words = weight.word_bytes();

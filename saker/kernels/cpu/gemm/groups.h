@@ -134,22 +134,20 @@ template <typename Format, int kRows, int kBlocks>
 void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, int block) {
   // Groups are independent chains: a single one would leave the multipliers waiting.
   constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
-  constexpr int kWideGroups = 8 / kBlocks;
   const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
-  // Bytes that are asked for per group.
+  // Bytes that are asked for per group, in whole lines.
+  constexpr std::size_t kStepLines = (Format::kStepBytes + kLineBytes - 1) / kLineBytes;
   const std::size_t asked =
-      group_inputs / kRows / Format::kOperands * Format::kStepBytes + term_line_bytes(weight);
+      group_inputs / kRows / Format::kOperands * kStepLines * kLineBytes + term_line_bytes(weight);
   // With several blocks, prefetch starts behind all of them, since each is read to its end first. A
   // single block is read in order.
   Prefetcher ahead = {
       weight.block(block) + (kBlocks == 1 ? kPrefetchDistance : kBlocks * weight.block_bytes()),
       kLineBytes * weight.group_bytes() / asked,
   };
-  alignas(64) std::byte memory[kWideGroups * kBlocks * kWideGroupBytes];
-  const int at_once = weight.has_widened_words() ? kWideGroups
-                      : weight.in_super_blocks() ? weight.super_groups()
-                                                 : weight.groups();
+  alignas(64) std::byte memory[kBlocks * kMostSuperGroups * kSuperTermBytes];
+  const int at_once = weight.in_super_blocks() ? weight.super_groups() : weight.groups();
   alignas(64) float y[kRows][kBlocks][kBlockRows] = {};
   for (int first = 0; first < weight.groups(); first += at_once) {
     const int end = smaller(first + at_once, weight.groups());

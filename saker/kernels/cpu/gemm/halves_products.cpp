@@ -4,7 +4,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-const Products halves_products[2] = {
+const Products halves_products[] = {
     FormatProducts<HalvesFormat<5>>::kProducts,
     FormatProducts<HalvesFormat<6>>::kProducts,
 };

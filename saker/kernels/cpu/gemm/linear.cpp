@@ -13,8 +13,9 @@ extern const LinearBodies linear_bodies;
 namespace {
 
 const Products& products_of(const PackedMatrix& weight) {
-  if (weight.in_halves()) {
-    return halves_products[weight.code_bits - 5];
+  if (weight.is_narrow()) {
+    return weight.code_bits < 5 ? narrow_products[weight.code_bits - 2]
+                                : halves_products[weight.code_bits - 5];
   }
   if (weight.has_small_floats()) {
     return small_float_products[weight.kind == PackedKind::kE2m1 ? 0 : 1];

@@ -18,4 +18,10 @@ inline void store_line(std::byte* at, int line, U32x16 words) {
   store_u32(reinterpret_cast<std::uint32_t*>(at) + line * kBlockRows, words);
 }
 
+// Words of the same columns of consecutive NR blocks.
+struct BlockWords {
+  const std::byte* at;
+  std::size_t stride;  // From a block to the next.
+};
+
 }  // namespace saker::kernels::SAKER_ISA

@@ -53,11 +53,11 @@ constexpr int smaller(int a, int b) {
   return a < b ? a : b;
 }
 
-// Maximum rows of a format's single micro-panel. More rows of halves are as fast with a panel.
+// Maximum rows of a format's single micro-panel. More rows of narrow codes are as fast with a panel.
 template <typename Format>
-inline constexpr int kFew = kIsWinograd<Format>   ? kWinogradFewRows
-                            : kIsOfHalves<Format> ? smaller(kFewRows, 6)
-                                                  : kFewRows;
+inline constexpr int kFew = kIsWinograd<Format> ? kWinogradFewRows
+                            : kIsNarrow<Format> ? smaller(kFewRows, 6)
+                                                : kFewRows;
 
 // Rows of a format's full micro-panel, where there are several micro-panels.
 template <typename Format>

@@ -30,6 +30,10 @@ struct Products {
 
 // E2M1 and E4M3, see small_float_products.cpp.
 extern const Products small_float_products[2];
+// Codes of 2 and of 3 bits, and names, see narrow_products.cpp.
+extern const Products narrow_products[3];
+// As above by Winograd's products, see narrow_winograd_products.cpp.
+extern const Products narrow_winograd_products[3];
 // Codes of 5 and of 6 bits, see halves_products.cpp.
 extern const Products halves_products[2];
 

@@ -7,6 +7,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+static_assert(kPanelColumns == kSuperColumns);  // Whose terms are unpacked at once.
 inline constexpr int kSmallestGroup = 16;
 inline constexpr int kPanelGroups = kPanelColumns / kSmallestGroup;
 
@@ -101,18 +102,23 @@ template <typename Format>
 template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
   constexpr int kPerStep = Format::Operand::kPerOperand * Format::kOperands;
-  alignas(64) std::byte wide[kBlockStep * kWideGroupBytes];
+  alignas(64) std::byte terms[kBlockStep * kMostSuperGroups * kSuperTermBytes];
   const int group = kGrouped<Format> ? weight.group : range.count;
   const int steps = (group + kPerStep - 1) / kPerStep;
   int at = 0;
+  GroupPlaces places = {};
+  if constexpr (kGrouped<Format>) {
+    const int first = range.first / group;
+    places =
+        find_groups(weight, range.first_block, range.blocks, first, range.count / group, terms);
+  }
   for (int k = 0; k < range.count; k += group) {
-    const int first = range.first + k;
     if constexpr (kGrouped<Format>) {
-      const GroupPlaces places =
-          find_groups(weight, range.first_block, range.blocks, first / group, 1, wide);
       unpack_words<Format>(range, places.words, steps, at, memory);
       unpack_scales<Format>(weight, range, places.terms, k / group, memory);
+      places.advance(1);
     } else {
+      const int first = range.first + k;
       const std::byte* words =
           weight.block(range.first_block) + first / kPerStep * Format::kStepBytes;
       unpack_words<Format>(range, {words, weight.block_bytes()}, steps, at, memory);

@@ -1,79 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Widens codes in planes and halves, looks up named ones, and unpacks terms of super-blocks
-// (packed_matrix.h): the words and terms of some groups are written to L1 just before they are read.
+// Widens codes in halves, looks up named ones, and unpacks terms of super-blocks (packed_matrix.h) for
+// products on tiles and of bytes: words and terms of some groups are written to L1 just before they are
+// read.
 
-#include "saker/kernels/cpu/gemm/halves.h"
+#include "saker/kernels/cpu/gemm/narrow_formats.h"
 #include "saker/kernels/cpu/gemm/super_terms.h"
 #include "saker/kernels/cpu/simd/unroll.h"
 #include "saker/kernels/cpu/simd/vec.h"
 #include "saker/kernels/layout/packed_matrix.h"
-#include "saker/kernels/layout/planes.h"
 
 namespace saker::kernels::SAKER_ISA {
 
 // The largest group: bytes, with scales and biases of float32.
 inline constexpr int kWideGroupBytes = (kLargestGroup + 2 * 4) * kBlockRows;
 
-// Words of the same columns of consecutive NR blocks.
-struct BlockWords {
-  const std::byte* at;
-  std::size_t stride;  // From a block to the next.
-};
-
-template <int left>
-[[gnu::always_inline]] inline U32x16 shifted(U32x16 words) {
-  if constexpr (left >= 0) {
-    return shift_left<left>(words);
-  } else {
-    return shift_right<-left>(words);
-  }
-}
-
-// Widens kCount lines of one run.
-template <int kFirst, int kCount, int code>
-[[gnu::always_inline]] inline void widen_lines(Planes<code>, const std::byte* from, std::byte* to) {
-  using Kind = Planes<code>;
-  unroll<kCount>([&](auto line) {
-    // Constants, so that no function remains that another set's objects could link to.
-    constexpr int kLine = kFirst + line.kValue;
-    constexpr int kLowLine = Kind::low_line(kLine);
-    constexpr unsigned kLowMask = Kind::mask(0, Kind::kLow);
-    const U32x16 low = shifted<-Kind::low_shift(kLine)>(load_line(from, kLowLine));
-    U32x16 words = bit_and(low, broadcast_u32(kLowMask));
-    if constexpr (Kind::kHigh > 0) {
-      constexpr int kHighLine = Kind::high_line(kLine);
-      constexpr int kUp = Kind::kLow - Kind::high_shift(kLine);
-      constexpr unsigned kHighMask = Kind::mask(Kind::kLow, Kind::kHigh);
-      const U32x16 high = shifted<kUp>(load_line(from, kHighLine));
-      words = bit_or(words, bit_and(high, broadcast_u32(kHighMask)));
-    }
-    store_line(to, line.kValue, words);
-  });
-}
-
 // Widens the lines of one run.
 template <int code>
-[[gnu::always_inline]] inline void widen_run(Planes<code>, const std::byte* from, std::byte* to) {
-  widen_lines<0, Planes<code>::kWideLines>(Planes<code>(), from, to);
-}
-
-template <int code>
 [[gnu::always_inline]] inline void widen_run(Halves<code>, const std::byte* from, std::byte* to) {
-  unroll<Halves<code>::kWideLines>([&](auto line) {
-    constexpr int kPair = 2 * line.kValue;
-    const U32x16 first = pair_in_halves<code, kPair>(from);
-    const U32x16 second = pair_in_halves<code, kPair + 1>(from);
-    store_line(to, line.kValue, bit_or(first, shift_left<8>(second)));
+  using Kind = Halves<code>;
+  unroll<Kind::kWideLines>([&](auto line) {
+    U32x16 words;
+    unroll<Kind::kDistance>([&](auto field) {
+      constexpr int kPair = line.kValue * Kind::kDistance + field.kValue;
+      const U32x16 pair = pair_in_halves<code, kPair, field.kValue * Kind::kField>(from);
+      words = field.kValue == 0 ? pair : bit_or(words, pair);
+    });
+    store_line(to, line.kValue, words);
   });
 }
 
 [[gnu::always_inline]] inline void widen_run(TableNames, const std::byte* from, std::byte* to) {
   const U32x16 names = load_line(from, 0);
-  const U32x16 mask = broadcast_u32(TableNames::kMask);
-  store_line(to, 0, look_up_bytes(kTableCodes, bit_and(names, mask)));
-  store_line(to, 1, look_up_bytes(kTableCodes, bit_and(shift_right<4>(names), mask)));
+  store_line(to, 0, look_up_names<0>(names));
+  store_line(to, 1, look_up_names<1>(names));
 }
 
 inline void copy_lines(const std::byte* from, std::size_t bytes, std::byte* to) {
@@ -88,32 +49,12 @@ inline void widen_words(const PackedMatrix& weight, const std::byte* from, std::
     copy_lines(from, weight.word_bytes(), to);
     return;
   }
-  with_planes(weight.code_bits, [&](auto planes) {
-    using Kind = decltype(planes);
+  with_narrow_codes(weight.code_bits, [&](auto codes) {
+    using Kind = decltype(codes);
     for (int k = 0; k < weight.group; k += Kind::kColumns) {
-      widen_run(planes, from, to);
-      from += Kind::kLines * kLaneBytes;
+      widen_run(codes, from, to);
+      from += Kind::kRunBytes;
       to += Kind::kWideLines * kLaneBytes;
-    }
-  });
-}
-
-// Widens the words of a super-block's group. Two groups of 16 columns share a run of planes.
-inline void widen_super_words(
-    const PackedMatrix& weight, const std::byte* super, int group, std::byte* to
-) {
-  if (!weight.in_planes()) {
-    return widen_words(weight, super + group * weight.word_bytes(), to);
-  }
-  with_planes(weight.code_bits, [&](auto planes) {
-    using Kind = decltype(planes);
-    if constexpr (Kind::kField == 4) {
-      const std::byte* run = super + group / 2 * (Kind::kLines * kLaneBytes);
-      if (group % 2 == 0) {
-        widen_lines<0, Kind::kWideLines / 2>(planes, run, to);
-      } else {
-        widen_lines<Kind::kWideLines / 2, Kind::kWideLines / 2>(planes, run, to);
-      }
     }
   });
 }
@@ -148,7 +89,7 @@ inline void widen_super_groups(
     const int first = group % of_super;
     const int count = end - group < of_super - first ? end - group : of_super - first;
     for (int g = 0; g < count; ++g) {
-      widen_super_words(weight, super, first + g, to + g * read_bytes);
+      widen_words(weight, super + (first + g) * weight.word_bytes(), to + g * read_bytes);
     }
     unpack_super_terms(weight, super, first, count, to + weight.read_word_bytes(), read_bytes);
     group += count;

@@ -19,6 +19,9 @@ const Products* products_of(const PackedMatrix& weight, int rows) {
   if (rows <= kByteRows || (weight.has_small_floats() && rows <= kPassRows)) {
     return nullptr;
   }
+  if (weight.is_narrow() && weight.code_bits < 5) {
+    return &narrow_winograd_products[weight.code_bits - 2];
+  }
   switch (weight.kind) {
     case PackedKind::kNibble:
       return products_by_winograd<NibbleFormat>();

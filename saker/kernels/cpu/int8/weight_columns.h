@@ -4,6 +4,7 @@
 // Weights as int8 codes, four columns to a word: a panel's columns of a few NR blocks. Weights in
 // bf16 are read from kTileOrder, all others from kInterleavedNr16.
 
+#include "saker/kernels/cpu/gemm/widen.h"
 #include "saker/kernels/cpu/int8/columns.h"
 #include "saker/kernels/cpu/int8/squares.h"
 

@@ -14,6 +14,7 @@
 // Functions of every set:
 //   zero() broadcast(f) load(p) store(p, v)
 //   load_part(p, n) store_part(p, v, n)             n <= 16 lanes, the rest zero or left alone
+//   load_folded(p)                                  8 words, then these shifted right by 8
 //   load_bf16(p) load_f16(p) store_bf16(p, v)       16 values of 2 bytes, round to even
 //   add sub mul div fma square_root
 //   min(a, b) max(a, b)                             b when either is NaN

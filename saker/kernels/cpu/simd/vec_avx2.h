@@ -60,6 +60,11 @@ inline U32x16 load_u32(const std::uint32_t* p) {
   return {_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1)};
 }
 
+inline U32x16 load_folded(const std::uint32_t* p) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {words, _mm256_srli_epi32(words, 8)};
+}
+
 inline void store_u32(std::uint32_t* p, U32x16 v) {
   auto* at = reinterpret_cast<__m256i*>(p);
   _mm256_storeu_si256(at, v.low);

@@ -74,6 +74,12 @@ inline U32x16 load_u32(const std::uint32_t* p) {
   return {_mm512_loadu_si512(p)};
 }
 
+inline U32x16 load_folded(const std::uint32_t* p) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  const __m512i shifts = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8);
+  return {_mm512_srlv_epi32(_mm512_broadcast_i64x4(words), shifts)};
+}
+
 inline void store_u32(std::uint32_t* p, U32x16 a) {
   _mm512_storeu_si512(p, a.v);
 }

@@ -70,6 +70,12 @@ inline U32x16 load_u32(const std::uint32_t* p) {
   return v;
 }
 
+inline U32x16 load_folded(const std::uint32_t* p) {
+  U32x4 words[2];
+  __builtin_memcpy(words, p, sizeof(words));
+  return {{words[0], words[1], words[0] >> 8, words[1] >> 8}};
+}
+
 inline void store_u32(std::uint32_t* p, U32x16 v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
