@@ -21,7 +21,7 @@ namespace saker::models {
 struct ClassifierLayout {
   Pooling pooling = Pooling::kLast;
   std::string_view dense = {};                                   // Empty: there is none.
-  std::optional<kernels::Activation> activation = std::nullopt;  // Of `dense`; none: tanh.
+  std::optional<kernels::Activation> activation = std::nullopt;  // After `dense`; none: tanh.
   std::string_view norm = {};                                    // After it; empty: there is none.
   float norm_eps = 1e-5F;
   std::string_view output = "score";

@@ -3,9 +3,8 @@
 // have rope factors of their own for every frequency. A window as wide as the context is none.
 #include "saker/models/architecture.h"
 
-#include <vector>
-
 #include <string>
+#include <vector>
 
 namespace saker::models {
 namespace {

@@ -66,7 +66,8 @@ kernels::ResidualNorm EncoderLayer::operator()(
     return pre_norm ? result : kernels::ResidualNorm{result.normed, result.normed};
   };
   const auto attended =
-      next(after_attention.add(state.sum, attention(state.normed, spans, rope, adapters), adapters));
+      next(after_attention.add(state.sum, attention(state.normed, spans, rope, adapters), adapters)
+      );
   return next(after_mlp.add(attended.sum, mlp(attended.normed, adapters), adapters));
 }
 

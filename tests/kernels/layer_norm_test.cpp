@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/norm.h"
-
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/norm.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
@@ -79,8 +78,7 @@ TEST_P(LayerNormTest, RowsAreIndependent) {
     const auto cut = [&](const mx::array& rows) {
       return mx::slice(rows, {row, 0}, {row + 1, 200});
     };
-    const auto alone =
-        floats_of(norm_residual(cut(x), cut(residual), parts).normed);
+    const auto alone = floats_of(norm_residual(cut(x), cut(residual), parts).normed);
     EXPECT_TRUE(same_bits(alone.data(), &normed[static_cast<std::size_t>(row) * 200], 200)) << row;
     EXPECT_EQ(floats_of(norm(cut(x + residual), parts)), alone) << row;
   }
