@@ -102,7 +102,7 @@ struct SplitTerms {
 };
 
 // See each_super_group.
-template <bool kAll, typename Terms, typename Function>
+template <typename Terms, typename Function>
 [[gnu::always_inline]] inline void each_group_with_minimum(
     Terms, const std::byte* terms, int first, int count, const Function& function
 ) {
@@ -110,7 +110,7 @@ template <bool kAll, typename Terms, typename Function>
   const F32x16 minus = mul(load_halves_line(terms + 32), broadcast(-1.0F));
   unroll<Terms::kGroups>([&](auto group) {
     constexpr int kGroup = group.kValue;
-    if (kAll || (kGroup >= first && kGroup < first + count)) {
+    if (kGroup >= first && kGroup < first + count) {
       const std::byte* lines = terms + 64;
       const F32x16 bias = mul(minus, Terms::template minimum<kGroup>(lines));
       function(kGroup, mul(d, Terms::template scale<kGroup>(lines)), bias);
@@ -118,7 +118,7 @@ template <bool kAll, typename Terms, typename Function>
   });
 }
 
-template <bool kAll, typename Terms, typename Function>
+template <typename Terms, typename Function>
 [[gnu::always_inline]] inline void each_group_with_zero(
     Terms, int zero, const std::byte* terms, int first, int count, const Function& function
 ) {
@@ -126,16 +126,15 @@ template <bool kAll, typename Terms, typename Function>
   const F32x16 zero_code = broadcast(-static_cast<float>(zero));
   unroll<Terms::kGroups>([&](auto group) {
     constexpr int kGroup = group.kValue;
-    if (kAll || (kGroup >= first && kGroup < first + count)) {
+    if (kGroup >= first && kGroup < first + count) {
       const F32x16 scale = mul(d, Terms::template scale<kGroup>(terms + 32));
       function(kGroup, scale, mul(scale, zero_code));
     }
   });
 }
 
-// Calls function(group, scale, bias) for the groups [first, first + count) of a super-block. kAll: these
-// are all of it.
-template <bool kAll, typename Function>
+// Calls function(group, scale, bias) for the groups [first, first + count) of a super-block.
+template <typename Function>
 [[gnu::always_inline]] inline void each_super_group(
     const PackedMatrix& weight,
     const std::byte* super,
@@ -146,15 +145,15 @@ template <bool kAll, typename Function>
   const std::byte* terms = super + weight.super_bytes() - weight.super_term_bytes();
   switch (weight.terms) {
     case TermKind::kPairs:
-      return each_group_with_minimum<kAll>(PairTerms(), terms, first, count, function);
+      return each_group_with_minimum(PairTerms(), terms, first, count, function);
     case TermKind::kNibbles:
-      return each_group_with_minimum<kAll>(NibbleTerms(), terms, first, count, function);
+      return each_group_with_minimum(NibbleTerms(), terms, first, count, function);
     case TermKind::kSixBits:
-      return each_group_with_zero<kAll>(SixBitTerms(), weight.zero, terms, first, count, function);
+      return each_group_with_zero(SixBitTerms(), weight.zero, terms, first, count, function);
     case TermKind::kSplit:
-      return each_group_with_zero<kAll>(SplitTerms(), weight.zero, terms, first, count, function);
+      return each_group_with_zero(SplitTerms(), weight.zero, terms, first, count, function);
     default:
-      return each_group_with_zero<kAll>(ByteTerms(), weight.zero, terms, first, count, function);
+      return each_group_with_zero(ByteTerms(), weight.zero, terms, first, count, function);
   }
 }
 
@@ -167,16 +166,11 @@ inline void unpack_super_terms(
     std::byte* to,
     std::size_t stride
 ) {
-  const auto put = [&](int group, F32x16 scale, F32x16 bias) {
+  each_super_group(weight, super, first, count, [&](int group, F32x16 scale, F32x16 bias) {
     std::byte* const at = to + static_cast<std::size_t>(group - first) * stride;
     store(reinterpret_cast<float*>(at), scale);
     store(reinterpret_cast<float*>(at + kLaneBytes), bias);
-  };
-  if (count == weight.super_groups()) {
-    each_super_group<true>(weight, super, 0, count, put);
-  } else {
-    each_super_group<false>(weight, super, first, count, put);
-  }
+  });
 }
 
 }  // namespace saker::kernels::SAKER_ISA

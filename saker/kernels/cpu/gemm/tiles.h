@@ -19,7 +19,10 @@ template <typename Format>
 constexpr int blocks_for(int rows) {
   constexpr int kMax = kIsWinograd<Format> ? 2 : kRowBlocks;
   const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kMax) : kMax;
-  constexpr int kSums = kGrouped<Format> ? kFewGroupSums / Format::Operand::kSums : kFewSums;
+  // With 32 columns in a step sums would leave the registers.
+  constexpr bool kLongSteps = kCodesInOrder && Format::kOperands > 8;
+  constexpr int kFewest = kLongSteps ? kFewGroupSums / 2 : kFewGroupSums;
+  constexpr int kSums = kGrouped<Format> ? kFewest / Format::Operand::kSums : kFewSums;
   int blocks = kRowBlocks;
   while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {
     blocks /= 2;
