@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds tokens from the files beside tokenizer.json, in transformers' order and with its flags.
 
+use crate::bpe_file;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashSet};
 use tokenizers::decoders::DecoderWrapper;
-use tokenizers::models::bpe::BPE;
-use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::processors::PostProcessorWrapper;
-use tokenizers::{AddedToken, Tokenizer, TokenizerImpl};
+use tokenizers::{AddedToken, Tokenizer};
 
 /// A token as a file describes it. Equality is that of the Python values.
 #[derive(Clone, Deserialize, PartialEq, Eq, Hash)]
@@ -178,17 +176,9 @@ fn settle_bytes(engine: &mut Tokenizer, add_prefix_space: Option<bool>) {
     }
 }
 
-/// A tokenizer whose model is known while it is read.
-type BpeTokenizer =
-    TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
-
-/// The engine reads a model of unknown kind into values first, and copies them. Most models are BPE: read as such they
-/// take a third of the time and of the memory. Any other file, and a broken one, is read in the general way.
+/// In the engine's way unless the model is a BPE of the usual form.
 fn read(json: &[u8]) -> Result<Tokenizer> {
-    match serde_json::from_slice::<BpeTokenizer>(json) {
-        Ok(tokenizer) => Ok(tokenizer.into()),
-        Err(_) => Tokenizer::from_bytes(json).map_err(|e| e.to_string()),
-    }
+    bpe_file::read(json).map_or_else(|| Tokenizer::from_bytes(json).map_err(|e| e.to_string()), Ok)
 }
 
 /// The engine, and a line about tokens whose ids differ from their files'.

@@ -8,6 +8,7 @@
 mod added_tokens;
 mod archive;
 mod bounded;
+mod bpe_file;
 mod c_memory;
 mod calm;
 mod chat_line;

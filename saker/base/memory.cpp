@@ -57,6 +57,12 @@ bool keep_freed_memory([[maybe_unused]] int bytes) {
 #endif
 }
 
+void return_freed_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
 std::optional<std::string_view> out_of_memory_reason(const std::exception& error) {
   if (const auto* refused = dynamic_cast<const std::system_error*>(&error);
       refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again) {

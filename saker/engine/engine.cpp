@@ -25,74 +25,25 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <map>
-#include <mutex>
 #include <system_error>
 #include <utility>
 
 namespace saker::engine {
-
 namespace {
-
-// A folder without config.json gets its own error: it is no model at all.
-void check_is_model(const std::filesystem::path& model_dir, const text::ModelTexts& texts) {
-  require(
-      texts.has("config.json"),
-      ErrorCode::kNotFound,
-      "{}: no model folder, config.json is missing",
-      model_dir.string()
-  );
-}
-
-Prompts::Parts read_prompts(const text::ModelTexts& texts, const EngineOptions& options) {
-  Prompts::Parts parts = Prompts::read(texts);
-  if (options.chats && parts.text_error) {
-    throw Error(*parts.text_error);
-  }
-  if (options.chats && parts.chat_template) {
-    parts.chat_template->check();
-  }
-  return parts;
-}
-
-std::shared_ptr<const Prompts> load_prompts(
-    const std::filesystem::path& model_dir, const EngineOptions& options
-) {
-  const text::ModelTexts texts = load::open_texts(model_dir);
-  check_is_model(model_dir, texts);
-  return std::make_shared<const Prompts>(read_prompts(texts, options));
-}
 
 // Existing paths stay unchanged; names are looked up in the hub cache.
 std::filesystem::path found_model(const std::filesystem::path& model) {
   std::error_code ignored;
   const bool is_path = !model.empty() && std::filesystem::exists(model, ignored);
   return is_path ? model : load::resolve_model(model.string());
-}
-
-// The texts of a model, with those of the adapter fused into its weights, if any.
-std::shared_ptr<const Prompts> load_prompts(
-    const std::filesystem::path& model_dir,
-    const std::filesystem::path& fused_adapter,
-    const EngineOptions& options
-) {
-  if (fused_adapter.empty()) {
-    return load_prompts(model_dir, options);
-  }
-  std::map<std::string, text::ModelTexts::Text, std::less<>> files;
-  for (auto& [name, file] : adapters::fused_texts(model_dir, fused_adapter)) {
-    files.emplace(name, std::move(file));
-  }
-  files["config.json"] = load::config_of(load::open_model_dir(model_dir));
-  Prompts::Parts parts = read_prompts(text::ModelTexts(model_dir, std::move(files)), options);
-  if (parts.text_error) {
-    throw Error(*parts.text_error);  // Such an adapter exists for its own tokens.
-  }
-  return std::make_shared<const Prompts>(std::move(parts));
 }
 
 // The adapter that must be fused into the weights; empty: none.
@@ -102,6 +53,37 @@ std::filesystem::path fused_adapter(
   const bool fuses =
       !options.adapter.empty() && adapters::has_own_vocabulary(model_dir, options.adapter);
   return fuses ? options.adapter : std::filesystem::path();
+}
+
+Prompts::Parts read_prompts(const text::ModelTexts& texts, bool chats) {
+  Prompts::Parts parts = Prompts::read(texts);
+  if (chats && parts.text_error) {
+    throw Error(*parts.text_error);
+  }
+  if (chats && parts.chat_template) {
+    parts.chat_template->check();
+  }
+  return parts;
+}
+
+// The texts of a model, with those of the adapter fused into its weights; an empty path: none.
+// `chats`: they must serve messages, so that unreadable ones throw.
+std::shared_ptr<const Prompts> load_prompts(
+    const std::filesystem::path& model_dir, const std::filesystem::path& fused_adapter, bool chats
+) {
+  if (fused_adapter.empty()) {
+    return std::make_shared<const Prompts>(read_prompts(load::open_model_texts(model_dir), chats));
+  }
+  std::map<std::string, text::ModelTexts::Text, std::less<>> files;
+  for (auto& [name, file] : adapters::fused_texts(model_dir, fused_adapter)) {
+    files.emplace(name, std::move(file));
+  }
+  files["config.json"] = load::config_of(load::open_model_dir(model_dir));
+  Prompts::Parts parts = read_prompts(text::ModelTexts(model_dir, std::move(files)), chats);
+  if (parts.text_error) {
+    throw Error(*parts.text_error);  // Such an adapter exists for its own tokens.
+  }
+  return std::make_shared<const Prompts>(std::move(parts));
 }
 
 generate::BatchLimits batch_limits(const EngineOptions& options) {
@@ -138,22 +120,8 @@ Runner::PrefixOptions prefix_options(
   return result;
 }
 
-// Destroys an engine on another thread; the program's end waits for that. If no thread can be
-// started, the engine is leaked: on its own thread it would wait for itself.
-void run_elsewhere(std::function<void()> destroy) {
-  static std::mutex mutex;
-  static std::vector<std::future<void>> leaving;
-  const std::lock_guard lock(mutex);
-  std::erase_if(leaving, [](const std::future<void>& gone) {
-    return gone.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  });
-  try {
-    leaving.reserve(leaving.size() + 1);  // A started task must have its place.
-    leaving.push_back(std::async(std::launch::async, std::move(destroy)));
-  } catch (const std::exception& error) {
-    spdlog::warn("an engine is not given back: {}", error.what());
-  }
-}
+// Ends the loading of weights; callers hear what is broken.
+constexpr const char* kBrokenTexts = "the model's texts are broken";
 
 }  // namespace
 
@@ -162,17 +130,21 @@ class Engine::Impl {
   Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
       : limits_(batch_limits(options)),
         fused_adapter_(fused_adapter(model_dir, options)),
-        prompts_(load_prompts(model_dir, fused_adapter_, options)),
         runner_(
-            prompts_,
+            [&] { return load_texts(model_dir, options); },
             {.limits = limits_,
              .prefixes = prefix_options(model_dir, options),
              .compute = {.device = options.device, .threads = options.threads},
              .max_queue = options.max_queue,
              .model_dir = model_dir},
             [&] { return load_model(model_dir, options); },
-            draft_loader(model_dir, options)
+            [this] { return load_draft(); }
         ) {
+    facts_.warnings.insert(
+        facts_.warnings.begin() + weight_warnings_,
+        prompts_->warnings().begin(),
+        prompts_->warnings().end()
+    );
     if (!fused_adapter_.empty()) {
       runner_.call([&](const models::Model&) {
         runner_.adapters().set_fused(fused_adapter_, adapter_identity_);
@@ -189,13 +161,42 @@ class Engine::Impl {
   const generate::BatchLimits& limits() const { return limits_; }
 
  private:
+  // On the caller's thread, while the engine's loads the weights.
+  std::shared_ptr<const Prompts> load_texts(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  ) {
+    try {
+      prompts_ = load_prompts(model_dir, fused_adapter_, options.chats);
+      return_freed_memory();  // Else a vocabulary's copies are beside the weights.
+      draft_loader_.set_value(draft_loader(model_dir, options));
+    } catch (...) {
+      texts_failed_ = true;
+      draft_loader_.set_exception(std::make_exception_ptr(Error(ErrorCode::kCancelled, kBrokenTexts)
+      ));
+      throw;
+    }
+    return prompts_;
+  }
+
+  // Waits for the texts, with which a draft's are compared.
+  load::LoadedDraft load_draft() {
+    std::future<Runner::LoadDraft> loader = draft_loader_.get_future();
+    return Runner::wait_for(loader)();
+  }
+
   load::LoadedCheckpoint load_weights(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
+    const auto on_load = [&](int done, int total) {
+      require(!texts_failed_, ErrorCode::kCancelled, "{}", kBrokenTexts);
+      if (options.on_load) {
+        options.on_load(done, total);
+      }
+    };
     if (fused_adapter_.empty()) {
-      return load::load_checkpoint(model_dir, options.on_load, options.mtp);
+      return load::load_checkpoint(model_dir, on_load, options.mtp);
     }
-    auto fused = adapters::load_fused(model_dir, fused_adapter_, options.on_load, options.mtp);
+    auto fused = adapters::load_fused(model_dir, fused_adapter_, on_load, options.mtp);
     adapter_identity_ = std::move(fused.adapter_identity);
     return std::move(fused.loaded);
   }
@@ -211,9 +212,7 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
-    facts_.warnings.insert(
-        facts_.warnings.end(), prompts_->warnings().begin(), prompts_->warnings().end()
-    );
+    weight_warnings_ = std::ssize(facts_.warnings);
     if (options.fast_prefill && !kernels::multiplies_int8()) {
       facts_.warnings.push_back(
           "fast_prefill: no effect, since " +
@@ -226,8 +225,8 @@ class Engine::Impl {
     return std::move(loaded.model);
   }
 
-  // Loads the draft, or hands over the model's own head. REQUIRES: called after `load_model`, by
-  // the runner.
+  // Gives what loads the draft, or hands over the model's own head. REQUIRES: its result is called
+  // after `load_model`, by the runner.
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
@@ -265,7 +264,7 @@ class Engine::Impl {
         return load::LoadedDraft{.mtp = std::move(mtp_)};
       };
     }
-    check_is_model(options.draft, load::open_texts(options.draft));
+    load::open_model_texts(options.draft);
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
       load::LoadedDraft loaded = load::load_draft(draft, target_);
@@ -288,6 +287,10 @@ class Engine::Impl {
   std::unique_ptr<const models::MtpHead> mtp_;  // Until the runner takes it.
   std::filesystem::path fused_adapter_;         // Empty: none is in the weights.
   std::string adapter_identity_;                // The identity of fused_adapter_.
+  // The caller's thread sets these two for the engine's.
+  std::atomic<bool> texts_failed_{false};
+  std::promise<Runner::LoadDraft> draft_loader_;
+  std::ptrdiff_t weight_warnings_ = 0;  // In facts_.warnings; the texts' follow.
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };
@@ -324,7 +327,7 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Engine::~Engine() {
   if (impl_->runner().is_own_thread()) {
-    run_elsewhere([impl = impl_.release()] { delete impl; });
+    Runner::run_elsewhere([impl = impl_.release()] { delete impl; });
   }
 }
 

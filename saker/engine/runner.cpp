@@ -14,6 +14,7 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -86,14 +87,12 @@ void check_choices(const Request& request) {
 }  // namespace
 
 Runner::Runner(
-    std::shared_ptr<const Prompts> prompts,
+    const LoadPrompts& load_prompts,
     const Options& options,
     const LoadModel& load,
     const LoadDraft& load_draft
 )
     : id_(next_id()),
-      prompts_(std::move(prompts)),
-      masks_(prompts_),
       limits_(options.limits),
       queue_(options.max_queue, options.limits.max_batch),
       compute_(options.compute),
@@ -106,8 +105,12 @@ Runner::Runner(
   std::future<void> ready = loaded.get_future();
   thread_ = std::thread([this, &load, &load_draft, &loaded] { run(load, load_draft, loaded); });
   try {
+    prompts_ = load_prompts();
+    masks_.emplace(prompts_);
     wait_for(ready);
   } catch (...) {
+    jobs_.close();  // Else a loaded model would wait for jobs.
+    const kernels::DeviceTurn::Pause pause;
     thread_.join();
     throw;
   }
@@ -124,6 +127,21 @@ Runner::~Runner() {
   }});
   const kernels::DeviceTurn::Pause pause;
   thread_.join();
+}
+
+void Runner::run_elsewhere(std::function<void()> destroy) {
+  static std::mutex mutex;
+  static std::vector<std::future<void>> leaving;
+  const std::lock_guard lock(mutex);
+  std::erase_if(leaving, [](const std::future<void>& gone) {
+    return gone.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  try {
+    leaving.reserve(leaving.size() + 1);  // A started task must have its place.
+    leaving.push_back(std::async(std::launch::async, std::move(destroy)));
+  } catch (const std::exception& error) {
+    spdlog::warn("an engine is not given back: {}", error.what());
+  }
 }
 
 std::shared_ptr<StreamState> Runner::make_stream(int choices) {
@@ -194,7 +212,7 @@ std::shared_ptr<Runner::Submission> Runner::prepare(
   sequence.deadline = deadline_of(request.placement.timeout);
   generate::check_request(sequence, info_);
   sample::check_options(sequence.sampling, info_.vocab_size);
-  sequence.mask = masks_.make(request, prompt);
+  sequence.mask = masks_->make(request, prompt);
   submission->answer = std::make_unique<Answer>(
       prompts_->tokenizer(),
       answer_setup(request, prompt, *prompts_),

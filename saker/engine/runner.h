@@ -40,6 +40,7 @@ namespace saker::engine {
 
 class Runner {
  public:
+  using LoadPrompts = std::function<std::shared_ptr<const Prompts>()>;
   using LoadModel = std::function<std::unique_ptr<const models::Model>()>;
   using LoadDraft = std::function<load::LoadedDraft()>;
 
@@ -56,10 +57,11 @@ class Runner {
     std::filesystem::path model_dir = {};  // Prompt-cache files need it.
   };
 
-  // Loads the model on the new thread and waits; throws what loading throws. `load_draft` loads a
-  // draft after the model; empty: none. Threads of CPU kernels end with the runner.
+  // Loads the model on the new thread and, meanwhile, the prompts on the caller's; waits for both.
+  // Throws what loading throws, for the prompts first. `load_draft` loads a draft after the model;
+  // empty: none. Threads of CPU kernels end with the runner.
   Runner(
-      std::shared_ptr<const Prompts> prompts,
+      const LoadPrompts& load_prompts,
       const Options& options,
       const LoadModel& load,
       const LoadDraft& load_draft = {}
@@ -67,6 +69,10 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
   ~Runner();  // Cancels all requests and waits. REQUIRES: not on the engine's thread.
+
+  // Destroys an engine from its own thread, on another; the program's end waits for that. If no
+  // thread can be started, the engine is leaked: on its own thread it would wait for itself.
+  static void run_elsewhere(std::function<void()> destroy);
 
   // See Engine::submit.
   Stream submit(Request request);
@@ -165,8 +171,8 @@ class Runner {
   void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
   std::uint64_t id_;
-  std::shared_ptr<const Prompts> prompts_;
-  AnswerMasks masks_;
+  std::shared_ptr<const Prompts> prompts_;  // Set before the constructor ends, as is masks_.
+  std::optional<AnswerMasks> masks_;
   generate::BatchLimits limits_;
   RequestQueue queue_;
   models::ModelInfo info_;  // Set before the constructor ends.

@@ -44,9 +44,11 @@ inline std::unique_ptr<Runner> make_runner(
 ) {
   const auto prompts = make_prompts(eos_tokens);
   options.vocab_size = prompts->tokenizer()->vocab_size();
-  return std::make_unique<Runner>(prompts, Runner::Options{.prefixes = prefixes}, [&] {
-    return std::make_unique<const FakeModel>(options);
-  });
+  return std::make_unique<Runner>(
+      [&] { return prompts; },
+      Runner::Options{.prefixes = prefixes},
+      [&] { return std::make_unique<const FakeModel>(options); }
+  );
 }
 
 // A request that is under way, and all that is said about it.

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -260,12 +261,42 @@ TEST(Runner, LoadingFailsOnTheCallersThread) {
     throw Error(ErrorCode::kCorruptData, "a broken file");
   };
   saker::testing::expect_error(ErrorCode::kCorruptData, {"a broken file"}, [&] {
-    const Runner runner(make_prompts(), {}, broken);
+    const Runner runner([] { return make_prompts(); }, {}, broken);
   });
   const Runner::LoadModel fake = [] { return std::make_unique<const FakeModel>(); };
   saker::testing::expect_error(ErrorCode::kInvalidArgument, {"prefill_step"}, [&] {
-    const Runner runner(make_prompts(), {.limits = {.prefill_step = 0}}, fake);
+    const Runner runner([] { return make_prompts(); }, {.limits = {.prefill_step = 0}}, fake);
   });
+}
+
+TEST(Runner, TextsAreLoadedBesideTheModel) {
+  const Runner::LoadPrompts broken = []() -> std::shared_ptr<const Prompts> {
+    throw Error(ErrorCode::kUnsupported, "broken texts");
+  };
+  const Runner::LoadModel fake = [] { return std::make_unique<const FakeModel>(); };
+  saker::testing::expect_error(ErrorCode::kUnsupported, {"broken texts"}, [&] {
+    const Runner runner(broken, {}, fake);
+  });
+  const Runner::LoadModel also_broken = []() -> std::unique_ptr<const models::Model> {
+    throw Error(ErrorCode::kCorruptData, "a broken file");
+  };
+  saker::testing::expect_error(ErrorCode::kUnsupported, {"broken texts"}, [&] {
+    const Runner runner(broken, {}, also_broken);
+  });
+  // Each waits until the other runs.
+  std::latch both(2);
+  const Runner runner(
+      [&] {
+        both.arrive_and_wait();
+        return make_prompts();
+      },
+      {},
+      [&] {
+        both.arrive_and_wait();
+        return std::make_unique<const FakeModel>();
+      }
+  );
+  EXPECT_EQ(runner.context_length(), FakeModel().info().context_length);
 }
 
 }  // namespace

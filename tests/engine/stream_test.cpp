@@ -170,7 +170,7 @@ TEST(Stream, AFullQueueIsAnErrorAtOnce) {
   options.vocab_size = prompts->tokenizer()->vocab_size();
   options.context_length = std::int64_t{1} << 30;
   Runner runner(
-      prompts,
+      [&] { return prompts; },
       {.limits = {.max_batch = 1}, .prefixes = no_prefixes(), .max_queue = 3},
       [&] { return std::make_unique<const FakeModel>(options); }
   );

@@ -27,6 +27,10 @@ std::size_t usable_memory_bytes();
 // true if there is such a setting (glibc).
 bool keep_freed_memory(int bytes);
 
+// Returns memory that the C library keeps to the system (glibc). Takes a few milliseconds; for the
+// end of work that took much more memory than it leaves.
+void return_freed_memory();
+
 // A line for people if memory or threads ran out, empty for other errors. Recognizes
 // std::bad_alloc, a buffer's kCapacity, and the texts of these errors from MLX's threads and
 // allocators.

@@ -47,8 +47,8 @@ struct Tensor {
   std::vector<std::int64_t> shape;
   // First byte; keeps the mapping alive. Aligned as in the file: read unaligned.
   std::shared_ptr<const std::byte> data;
-  // Called once the bytes are copied elsewhere, so that the mapped pages may leave memory. May be
-  // empty.
+  // Called when bytes are copied elsewhere, so that mapped pages may leave memory; they can still be
+  // read. May be empty.
   std::function<void()> release;
 
   std::int64_t element_count() const;

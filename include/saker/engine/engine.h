@@ -56,7 +56,7 @@ struct EngineOptions {
   // for this model. Empty: none.
   std::filesystem::path draft = {};
   bool draft_is_optional = false;  // Only warns if the draft can't be used: nobody asked for it.
-  // Requests will have messages: unreadable texts and templates fail first, before weights load.
+  // Requests will have messages: unreadable texts and templates are errors, which end the loading.
   bool chats = false;
   bool mtp = false;  // Loads the MTP head if the model's own files have one.
   // The one adapter that requests will name, at full strength. If it has its own vocabulary, it is

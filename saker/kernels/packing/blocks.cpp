@@ -148,20 +148,6 @@ struct SixBits {
   std::uint8_t numbers[16];
 };
 
-// Eight scales, eight minima.
-SixBits read_pairs(const std::byte* from) {
-  const auto byte = [&](int i) { return std::to_integer<unsigned>(from[i]); };
-  SixBits six;
-  for (int i = 0; i < 4; ++i) {
-    six.numbers[i] = static_cast<std::uint8_t>(byte(i) & 63U);
-    six.numbers[8 + i] = static_cast<std::uint8_t>(byte(i + 4) & 63U);
-    const unsigned low = byte(i + 8);
-    six.numbers[4 + i] = static_cast<std::uint8_t>((low & 15U) | (byte(i) >> 6) << 4);
-    six.numbers[12 + i] = static_cast<std::uint8_t>(low >> 4 | (byte(i + 4) >> 6) << 4);
-  }
-  return six;
-}
-
 // The sixteen scales of kQ3K: the lower four bits, then the upper two.
 SixBits read_sixteen(const std::byte* from) {
   SixBits six;
@@ -173,7 +159,7 @@ SixBits read_sixteen(const std::byte* from) {
   return six;
 }
 
-// Packs sixteen numbers of each row as TermKind::kPairs and kSixBits.
+// Packs sixteen numbers of each row as TermKind::kSixBits.
 void pack_six_bits(
     const RowPlaces& blocks, std::size_t offset, SixBits (*read)(const std::byte*), std::byte* to
 ) {
@@ -186,6 +172,41 @@ void pack_six_bits(
         word |= static_cast<std::uint32_t>(six.numbers[5 * line + i]) << (6 * i);
       }
       lines[line][lane] = word;
+    }
+  }
+  std::memcpy(to, lines, sizeof(lines));
+}
+
+// Packs eight scales and eight minima of each row as TermKind::kPairs, four numbers of a row at a
+// time, in all rows at once.
+void pack_pairs(const RowPlaces& blocks, std::size_t offset, std::byte* to) {
+  std::uint32_t words[3][kBlockRows];  // As the file has them.
+  for (int lane = 0; lane < kBlockRows; ++lane) {
+    for (int i = 0; i < 3; ++i) {
+      const std::byte* at = blocks.at[lane] + offset + sizeof(std::uint32_t) * i;
+      words[i][lane] = load_unaligned<std::uint32_t>(at);
+    }
+  }
+  std::uint32_t fours[4][kBlockRows];  // A number in each byte.
+  for (int lane = 0; lane < kBlockRows; ++lane) {
+    const std::uint32_t scales = words[0][lane];
+    const std::uint32_t minima = words[1][lane];
+    const std::uint32_t low = words[2][lane];
+    fours[0][lane] = scales & 0x3f3f3f3fU;
+    fours[1][lane] = (low & 0x0f0f0f0fU) | (scales >> 2 & 0x30303030U);
+    fours[2][lane] = minima & 0x3f3f3f3fU;
+    fours[3][lane] = (low >> 4 & 0x0f0f0f0fU) | (minima >> 2 & 0x30303030U);
+  }
+  std::uint32_t lines[3][kBlockRows];
+  for (int line = 0; line < 3; ++line) {
+    for (int lane = 0; lane < kBlockRows; ++lane) {
+      lines[line][lane] = fours[3][lane] >> (24 + 2 * line) << 30;
+    }
+    for (int i = 0; i < 5; ++i) {
+      const int number = 5 * line + i;
+      for (int lane = 0; lane < kBlockRows; ++lane) {
+        lines[line][lane] |= (fours[number / 4][lane] >> (number % 4 * 8) & 63U) << (6 * i);
+      }
     }
   }
   std::memcpy(to, lines, sizeof(lines));
@@ -252,9 +273,7 @@ void pack_block_terms(BlockKind kind, const RowPlaces& blocks, std::byte* to) {
   switch (kind) {
     case BlockKind::kQ4K:
     case BlockKind::kQ5K:
-      return pack_six_bits(
-          blocks, 4, read_pairs, pack_halves(blocks, 2, pack_halves(blocks, 0, to))
-      );
+      return pack_pairs(blocks, 4, pack_halves(blocks, 2, pack_halves(blocks, 0, to)));
     case BlockKind::kQ6K:
       return pack_bytes(blocks, 192, 0x80808080U, pack_halves(blocks, 208, to));
     case BlockKind::kQ2K:

@@ -4,6 +4,7 @@
 #include "saker/kernels/layout/narrow_codes.h"
 
 #include <cstring>
+#include <utility>
 
 namespace saker::kernels {
 namespace {
@@ -12,20 +13,34 @@ namespace {
 constexpr int kFoldedRows = kBlockRows / 2;
 constexpr int kFoldedShift = 8;
 
+// Calls function(0), function(1), ... with numbers that are constants.
+template <int count, typename Function>
+[[gnu::always_inline]] inline void with_each(Function function) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (function(std::integral_constant<int, i>()), ...);
+  }(std::make_integer_sequence<int, count>());
+}
+
+// Four lanes at a time, whose halves stay in registers.
 template <int code>
 void narrow_run(Halves<code>, const std::uint32_t (*lines)[kBlockRows], std::byte* to) {
   using Kind = Halves<code>;
-  std::uint32_t halves[Kind::kLines][kBlockRows] = {};
-  for (int pair = 0; pair < Kind::kPairs; ++pair) {
-    const int line = pair / Kind::kDistance;
-    const int field = pair % Kind::kDistance * Kind::kField;
-    for (int index = 0; index < Kind::pieces(pair); ++index) {
-      const auto piece = Kind::piece(pair, index);
-      const std::uint32_t mask = Kind::mask(0, piece.bits);
-      for (int lane = 0; lane < kBlockRows; ++lane) {
-        const std::uint32_t codes = lines[line][lane] >> (field + piece.bit);
-        halves[piece.line][lane] |= (codes & mask) << piece.shift;
-      }
+  using Lanes [[gnu::vector_size(16)]] = std::uint32_t;
+  std::uint32_t halves[Kind::kLines][kBlockRows];
+  for (int lane = 0; lane < kBlockRows; lane += 4) {
+    Lanes narrow[Kind::kLines] = {};
+    with_each<Kind::kPairs>([&](auto pair) {
+      constexpr int kField = pair % Kind::kDistance * Kind::kField;
+      Lanes codes;
+      std::memcpy(&codes, &lines[pair / Kind::kDistance][lane], sizeof(codes));
+      with_each<Kind::pieces(pair)>([&](auto index) {
+        constexpr auto kPiece = Kind::piece(pair, index);
+        constexpr std::uint32_t kMask = Kind::mask(0, kPiece.bits);
+        narrow[kPiece.line] |= (codes >> (kField + kPiece.bit) & kMask) << kPiece.shift;
+      });
+    });
+    for (int line = 0; line < Kind::kLines; ++line) {
+      std::memcpy(&halves[line][lane], &narrow[line], sizeof(narrow[line]));
     }
   }
   if constexpr (Kind::kHalfLine) {

@@ -158,6 +158,17 @@ void pack_small_codes(
   }
 }
 
+// Asks for the bytes behind the next `bytes` of each row: sixteen rows are more streams than the
+// processor guesses.
+void ask_for(const RowPlaces& rows, int bytes) {
+  constexpr int kCacheLine = 64;
+  for (const std::byte* row : rows.at) {
+    for (int at = 0; at < bytes; at += kCacheLine) {
+      __builtin_prefetch(row + bytes + at);
+    }
+  }
+}
+
 // Packs blocks of a file.
 void pack_blocks(
     const RowPlaces& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
@@ -167,6 +178,9 @@ void pack_blocks(
   WideRows wide;
   RowPlaces blocks = rows;
   for (int k = 0; k < matrix.columns; k += block.columns) {
+    if (k % kSuperColumns == 0) {
+      ask_for(blocks, kSuperColumns / block.columns * block.bytes);
+    }
     for (int lane = 0; lane < kBlockRows; ++lane) {
       read_block_codes(kind, blocks.at[lane], wide.words[lane]);
     }
@@ -288,9 +302,21 @@ void pack_rows(
     const PackedMatrix& matrix,
     std::byte* to
 ) {
+  pack_row_blocks(parts, format, matrix, 0, matrix.blocks(), to);
+}
+
+void pack_row_blocks(
+    const std::vector<WeightTensors>& parts,
+    const WeightFormat& format,
+    const PackedMatrix& matrix,
+    int first,
+    int count,
+    std::byte* to
+) {
   const Source source(parts, matrix.rows);
   const std::size_t block_bytes = matrix.block_bytes();
-  thread_pool().run(matrix.blocks(), [&](int block) {
+  thread_pool().run(count, [&](int tile) {
+    const int block = first + tile;
     std::byte* at = to + static_cast<std::size_t>(block) * block_bytes;
     pack_block(source.block(block), matrix, format, at);
   });

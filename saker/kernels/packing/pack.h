@@ -29,6 +29,16 @@ void pack_rows(
     std::byte* to
 );
 
+// As pack_rows, for `count` NR blocks from `first` on.
+void pack_row_blocks(
+    const std::vector<WeightTensors>& parts,
+    const WeightFormat& format,
+    const PackedMatrix& matrix,
+    int first,
+    int count,
+    std::byte* to
+);
+
 // True if the rows of `parts`, in this layout, can be multiplied in place by bodies that support it
 // (LinearBodies::in_place).
 bool fits_in_place(const std::vector<WeightTensors>& parts, const PackedMatrix& matrix);

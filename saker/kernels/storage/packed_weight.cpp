@@ -185,6 +185,22 @@ void release(const WeightTensors& part) {
   }
 }
 
+// Packs all rows. Memory holds a slice of the mapped file beside them: pages that leave it too early
+// are loaded again.
+void pack_in_slices(
+    const std::vector<WeightTensors>& parts,
+    const WeightFormat& format,
+    const PackedMatrix& matrix,
+    std::byte* to
+) {
+  constexpr std::size_t kSliceBytes = std::size_t{8} << 20;
+  const int step = static_cast<int>(std::max<std::size_t>(kSliceBytes / matrix.block_bytes(), 1));
+  for (int first = 0; first < matrix.blocks(); first += step) {
+    pack_row_blocks(parts, format, matrix, first, std::min(step, matrix.blocks() - first), to);
+    std::ranges::for_each(parts, release);
+  }
+}
+
 // Gives a storage with a known layout its bytes: the parts' own if they can stay in place, else a
 // packed copy.
 void fill_storage(
@@ -204,8 +220,7 @@ void fill_storage(
   const std::shared_ptr<std::byte> bytes = allocate_weight_bytes(packed_bytes(matrix));
   storage.bytes.push_back(bytes);
   matrix.data = bytes.get();
-  pack_rows(parts, format, matrix, bytes.get());
-  std::ranges::for_each(parts, release);
+  pack_in_slices(parts, format, matrix, bytes.get());
 }
 
 mx::Dtype mlx_dtype(DType dtype) {

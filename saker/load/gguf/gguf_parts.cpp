@@ -123,14 +123,25 @@ void check_tensors(const std::vector<Header>& headers) {
   }
 }
 
-}  // namespace
+// Gives back the pages before each part's tensors: headers are copies.
+void release_headers(const JoinedParts& joined) {
+  for (std::size_t i = 0; i < joined.parts.size(); ++i) {
+    std::size_t begin = joined.parts[i].bytes.size();
+    for (const TensorEntry& entry : joined.header.tensors) {
+      begin = entry.part == i ? std::min(begin, entry.begin) : begin;
+    }
+    joined.parts[i].mapped->release(0, begin);
+  }
+}
 
-JoinedParts join_parts(std::vector<Part> parts) {
-  std::vector<Header> headers;
+// `headers`: those of the first parts, if they are known.
+JoinedParts join_parts(std::vector<Part> parts, std::vector<Header> headers) {
   headers.reserve(parts.size());
-  for (const Part& part : parts) {
-    headers.push_back(parse_gguf(part.bytes, part.what));
-    check_part(headers.back(), headers.front(), headers.size() - 1, parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i == headers.size()) {
+      headers.push_back(parse_gguf(parts[i].bytes, parts[i].what));
+    }
+    check_part(headers[i], headers.front(), i, parts.size());
   }
   if (headers.size() > 1) {
     check_tensors(headers);
@@ -145,13 +156,22 @@ JoinedParts join_parts(std::vector<Part> parts) {
   return {.parts = std::move(parts), .header = std::move(joined)};
 }
 
+}  // namespace
+
+JoinedParts join_parts(std::vector<Part> parts) {
+  return join_parts(std::move(parts), {});
+}
+
 JoinedParts open_parts(const fs::path& path) {
   Part given = open_part(path);
-  const Split split = split_of(parse_gguf(given.bytes, given.what));
+  std::vector<Header> headers{parse_gguf(given.bytes, given.what)};
+  const Split split = split_of(headers.front());
   std::vector<Part> parts;
   if (split.count == 1) {
     parts.push_back(std::move(given));
-    return join_parts(std::move(parts));
+    JoinedParts joined = join_parts(std::move(parts), std::move(headers));
+    release_headers(joined);
+    return joined;
   }
   const auto name = part_name(path.filename().native(), kSuffix);
   require(
@@ -169,7 +189,9 @@ JoinedParts open_parts(const fs::path& path) {
     const bool is_given = i == name->number;
     parts.push_back(is_given ? given : open_part(path.parent_path() / name->sibling(i)));
   }
-  return join_parts(std::move(parts));
+  JoinedParts joined = join_parts(std::move(parts));
+  release_headers(joined);
+  return joined;
 }
 
 }  // namespace saker::load::gguf

@@ -33,17 +33,9 @@ constexpr std::size_t kMaxMerges = std::size_t{1} << 21;
 constexpr std::size_t kMaxMergeBytes = std::size_t{1} << 26;
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // Stands for a space in pieces.
 
-struct Merge {
-  std::string_view left;
-  std::string_view right;
-};
-
-Json bpe_model(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
-  Json list = Json::array();
-  for (const Merge& merge : merges) {
-    list.push_back(Json::array({std::string(merge.left), std::string(merge.right)}));
-  }
-  Json model = {
+// A BPE without vocabulary and merges, which `with_lists` adds.
+Json bpe_model() {
+  return {
       {"type", "BPE"},
       {"dropout", nullptr},
       {"unk_token", nullptr},
@@ -53,9 +45,34 @@ Json bpe_model(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
       {"byte_fallback", false},
       {"ignore_merges", false},
   };
-  model["vocab"] = vocabulary.as_object();
-  model["merges"] = std::move(list);
-  return model;
+}
+
+// The text of a tokenizer whose last member is its model, with the model's vocabulary and merges.
+// They are written as text at once: values of JSON take twenty times a list's memory.
+std::string with_lists(
+    const Json& tokenizer, const Vocabulary& vocabulary, const std::vector<Merge>& merges
+) {
+  constexpr std::string_view kEnd = "}}";
+  // A token takes about 15 bytes, and a merge 20.
+  constexpr std::size_t kEntryBytes = 20;
+  std::string text = tokenizer.dump();
+  text.resize(text.size() - kEnd.size());
+  text.reserve(text.size() + kEntryBytes * (vocabulary.size() + merges.size()));
+  text += ",\"vocab\":";
+  vocabulary.append_ids(text);
+  text += ",\"merges\":[";
+  bool is_first = true;
+  for (const Merge& merge : merges) {
+    text += is_first ? "[" : ",[";
+    is_first = false;
+    append_json_text(text, merge.left);
+    text += ',';
+    append_json_text(text, merge.right);
+    text += ']';
+  }
+  text += ']';
+  text += kEnd;
+  return text;
 }
 
 // Adds tokens around a text, if any.
@@ -100,31 +117,11 @@ struct Parts {
   Json normalizer;
   Json pre_tokenizer;
   Json decoder;
-  Json model;
+  Json model = bpe_model();
+  std::vector<Merge> merges;
   bool add_bos = false;     // The default if the file doesn't say.
   bool always_bos = false;  // Whatever the file says; some of Gemma 4's are wrong.
 };
-
-struct ListedMerges {
-  std::vector<Merge> merges;
-  std::size_t unknown = 0;  // Left out: the vocabulary lacks their tokens.
-};
-
-ListedMerges listed_merges(const Header& header, const Vocabulary& vocabulary) {
-  ListedMerges listed;
-  std::string whole;
-  for (const std::string_view text : header.strings("tokenizer.ggml.merges")) {
-    const std::size_t space = text.find(' ', 1);
-    const Merge merge{text.substr(0, space), space < text.size() ? text.substr(space + 1) : ""};
-    whole.assign(merge.left).append(merge.right);
-    if (vocabulary.has(merge.left) && vocabulary.has(merge.right) && vocabulary.has(whole)) {
-      listed.merges.push_back(merge);
-    } else {
-      listed.unknown += 1;
-    }
-  }
-  return listed;
-}
 
 Parts byte_level(const Header& header, const Vocabulary& vocabulary) {
   const std::string_view name = header.string("tokenizer.ggml.pre").value_or("default");
@@ -155,7 +152,7 @@ Parts byte_level(const Header& header, const Vocabulary& vocabulary) {
   Parts parts;
   parts.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", steps}};
   parts.decoder = bytes;
-  parts.model = bpe_model(vocabulary, listed_merges(header, vocabulary).merges);
+  parts.merges = vocabulary.listed_merges().merges;
   parts.model["ignore_merges"] = pre->ignore_merges;
   parts.add_bos = pre->add_bos;
   return parts;
@@ -220,8 +217,8 @@ std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabul
 }
 
 // A BPE of characters, with tokens for the bytes of others.
-Json character_model(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
-  Json model = bpe_model(vocabulary, merges);
+Json character_model(const Vocabulary& vocabulary) {
+  Json model = bpe_model();
   model["byte_fallback"] = true;
   model["fuse_unk"] = true;
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
@@ -257,14 +254,15 @@ Parts sentence_piece(const Header& header, const Vocabulary& vocabulary) {
   Parts parts;
   parts.normalizer = {{"type", "Sequence"}, {"normalizers", normalizers}};
   parts.decoder = {{"type", "Sequence"}, {"decoders", decoders}};
-  parts.model = character_model(vocabulary, scored_merges(header, vocabulary));
+  parts.model = character_model(vocabulary);
+  parts.merges = scored_merges(header, vocabulary);
   parts.add_bos = true;
   return parts;
 }
 
 // Gemma 4's: pieces as SentencePiece's, but the file lists their merges. Runs of newlines are
 // words, and so is the text between them.
-Parts character_pieces(const Header& header, const Vocabulary& vocabulary) {
+Parts character_pieces(const Vocabulary& vocabulary) {
   Parts parts;
   parts.normalizer = replace_spaces();
   parts.pre_tokenizer = {
@@ -274,7 +272,8 @@ Parts character_pieces(const Header& header, const Vocabulary& vocabulary) {
       {"invert", false},
   };
   parts.decoder = {{"type", "Sequence"}, {"decoders", character_decoders()}};
-  parts.model = character_model(vocabulary, listed_merges(header, vocabulary).merges);
+  parts.model = character_model(vocabulary);
+  parts.merges = vocabulary.listed_merges().merges;
   parts.always_bos = true;
   return parts;
 }
@@ -373,7 +372,7 @@ std::vector<std::string> vocabulary_notes(
     );
   }
   const bool has_merges = header.string("tokenizer.ggml.model") != "llama";
-  const std::size_t unknown = has_merges ? listed_merges(header, *vocabulary).unknown : 0;
+  const std::size_t unknown = has_merges ? vocabulary->listed_merges().unknown : 0;
   if (unknown > 0) {
     notes.push_back(
         fmt::format("{} merges of tokens that the vocabulary lacks are left out", unknown)
@@ -388,7 +387,7 @@ std::map<std::string, std::string> tokenizer_files(
   const std::string_view kind = *header.string("tokenizer.ggml.model");
   Parts parts = kind == "gpt2"    ? byte_level(header, vocabulary)
                 : kind == "llama" ? sentence_piece(header, vocabulary)
-                                  : character_pieces(header, vocabulary);
+                                  : character_pieces(vocabulary);
   const auto bos = vocabulary.named("bos_token_id");
   const auto eos = vocabulary.named("eos_token_id");
   const bool add_bos =
@@ -408,7 +407,7 @@ std::map<std::string, std::string> tokenizer_files(
   };
   tokenizer["model"] = std::move(parts.model);
   return {
-      {"tokenizer.json", tokenizer.dump()},
+      {"tokenizer.json", with_lists(tokenizer, vocabulary, parts.merges)},
       {"tokenizer_config.json", tokenizer_config(header, vocabulary, add_bos, add_eos).dump(2)},
   };
 }

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,29 +23,63 @@
 namespace saker::load::gguf {
 namespace {
 
-// An object that is built without look-ups. nlohmann's ordered objects search for each added key,
-// which is too slow for vocabularies. REQUIRES: keys differ.
-class FastObject {
- public:
-  explicit FastObject(std::size_t size) { entries().reserve(size); }
+constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
 
-  void add(std::string_view key, Json value) {
-    entries().emplace_back(std::string(key), std::move(value));
-  }
+bool is_escaped(char byte) {
+  return static_cast<unsigned char>(byte) < 0x20 || byte == '"' || byte == '\\';
+}
 
-  Json take() { return std::move(object_); }
-
- private:
-  std::vector<std::pair<const std::string, Json>>& entries() { return object_; }
-
-  Json::object_t object_;
-};
+std::uint32_t hash_of(std::string_view text) {
+  const std::uint64_t hash = std::hash<std::string_view>{}(text);
+  return static_cast<std::uint32_t>(hash ^ hash >> 32U);
+}
 
 }  // namespace
 
+PieceIndex::PieceIndex(std::size_t count)
+    : slots_(std::bit_ceil(2 * std::max<std::size_t>(count, 1))) {}
+
+bool PieceIndex::add(const Pieces& pieces, std::size_t id) {
+  const std::uint32_t hash = hash_of(pieces[id]);
+  Slot& slot = slots_[slot_of(pieces, pieces[id], hash)];
+  if (slot.id != 0) {
+    return false;
+  }
+  slot = {.hash = hash, .id = static_cast<std::uint32_t>(id) + 1};
+  size_ += 1;
+  return true;
+}
+
+std::optional<std::size_t> PieceIndex::find(const Pieces& pieces, std::string_view text) const {
+  const Slot& slot = slots_[slot_of(pieces, text, hash_of(text))];
+  return slot.id == 0 ? std::nullopt : std::optional<std::size_t>(slot.id - 1);
+}
+
+std::size_t PieceIndex::slot_of(const Pieces& pieces, std::string_view text, std::uint32_t hash)
+    const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash & mask;
+  while (slots_[at].id != 0 && (slots_[at].hash != hash || pieces[slots_[at].id - 1] != text)) {
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
+void append_json_text(std::string& json, std::string_view text) {
+  json += '"';
+  if (std::ranges::none_of(text, is_escaped)) {
+    json += text;
+  } else {
+    const std::string escaped = Json(std::string(text)).dump();
+    json.append(escaped, 1, escaped.size() - 2);
+  }
+  json += '"';
+}
+
 Vocabulary::Vocabulary(const Header& header)
-    : header_(header), tokens_(header.strings("tokenizer.ggml.tokens")) {
-  constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
+    : header_(header),
+      tokens_(header.strings("tokenizer.ggml.tokens")),
+      ids_(std::min(tokens_.size(), kMaxTokens)) {
   require(
       !tokens_.empty() && tokens_.size() <= kMaxTokens,
       ErrorCode::kCorruptData,
@@ -51,7 +88,6 @@ Vocabulary::Vocabulary(const Header& header)
       tokens_.size()
   );
   read_kinds();
-  ids_.reserve(tokens_.size());
   is_first_.reserve(tokens_.size());
   for (std::size_t id = 0; id < tokens_.size(); ++id) {
     if (find_invalid_utf8(tokens_[id])) {
@@ -60,7 +96,7 @@ Vocabulary::Vocabulary(const Header& header)
           fmt::format("{}: token {} is {}, expected UTF-8", header_.what(), id, quote(tokens_[id]))
       );
     }
-    is_first_.push_back(ids_.emplace(tokens_[id], static_cast<std::int64_t>(id)).second);
+    is_first_.push_back(ids_.add(tokens_, id));
   }
   KnownTokens known = find_known_tokens(*this);
   for (const auto& [id, kind] : known.kinds) {
@@ -87,14 +123,37 @@ std::optional<std::size_t> Vocabulary::named(std::string_view key) const {
   return is_special ? std::optional(place) : std::nullopt;
 }
 
-Json Vocabulary::as_object() const {
-  FastObject object(ids_.size());
-  for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    if (is_first(id)) {
-      object.add(tokens_[id], id);
+const ListedMerges& Vocabulary::listed_merges() const {
+  if (merges_) {
+    return *merges_;
+  }
+  ListedMerges listed;
+  const std::vector<std::string_view> texts = header_.strings("tokenizer.ggml.merges");
+  listed.merges.reserve(texts.size());
+  std::string whole;
+  for (const std::string_view text : texts) {
+    const std::size_t space = text.find(' ', 1);
+    const Merge merge{text.substr(0, space), space < text.size() ? text.substr(space + 1) : ""};
+    whole.assign(merge.left).append(merge.right);
+    if (has(merge.left) && has(merge.right) && has(whole)) {
+      listed.merges.push_back(merge);
+    } else {
+      listed.unknown += 1;
     }
   }
-  return object.take();
+  return merges_.emplace(std::move(listed));
+}
+
+void Vocabulary::append_ids(std::string& json) const {
+  json += '{';
+  for (std::size_t id = 0; id < tokens_.size(); ++id) {
+    if (is_first(id)) {
+      json += id == 0 ? "" : ",";  // The first token is the first of its text.
+      append_json_text(json, tokens_[id]);
+      fmt::format_to(std::back_inserter(json), ":{}", id);
+    }
+  }
+  json += '}';
 }
 
 Json Vocabulary::added_tokens() const {

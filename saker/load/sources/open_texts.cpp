@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/sources/open_texts.h"
 
+#include "saker/base/error.h"
 #include "saker/base/json/json_numbers.h"
 #include "saker/load/files/model_dir.h"
 #include "saker/load/gguf/gguf_model.h"
@@ -20,6 +21,17 @@ text::ModelTexts open_texts(const std::filesystem::path& model) {
     return {open_model_dir(model).path};
   }
   return texts_of(gguf::open_gguf_texts(model), model);
+}
+
+text::ModelTexts open_model_texts(const std::filesystem::path& model) {
+  text::ModelTexts texts = open_texts(model);
+  require(
+      texts.has("config.json"),
+      ErrorCode::kNotFound,
+      "{}: no model folder, config.json is missing",
+      model.string()
+  );
+  return texts;
 }
 
 text::ModelTexts texts_of(

@@ -14,6 +14,9 @@ namespace saker::load {
 // Reads no weights. Throws as gguf::open_gguf does, and as open_model_dir if `model` is neither.
 text::ModelTexts open_texts(const std::filesystem::path& model);
 
+// As open_texts. Throws kNotFound for a folder without config.json: it is no model at all.
+text::ModelTexts open_model_texts(const std::filesystem::path& model);
+
 // The texts of a GGUF file that is already read.
 text::ModelTexts texts_of(const importers::ImportedModel& read, const std::filesystem::path& model);
 

@@ -98,6 +98,26 @@ TEST(GgufTokenizerTest, MergesBytes) {
   EXPECT_EQ(tokenizer->decode(Ids{2, 6, 7}, {.skip_special_tokens = true}), "ab<u>");
 }
 
+TEST(GgufTokenizerTest, PiecesAreJson) {
+  const std::vector<std::string> tokens{
+      "\"", "\\", "\"\\", "\n", "\x01", "\x7f", "\xC3\xA4", "\"\xC3\xA4", "\"", ""
+  };
+  GgufBuilder builder;
+  builder.string("tokenizer.ggml.model", "gpt2")
+      .string("tokenizer.ggml.pre", "qwen2")
+      .strings("tokenizer.ggml.tokens", tokens)
+      .strings("tokenizer.ggml.merges", {"\" \\", "\" \xC3\xA4", "\" x"});
+  const Files files = files_of(builder.file());
+  const Json model = parse_json(files.texts.at("tokenizer.json"), "tokenizer.json").at("model");
+  ASSERT_EQ(model.at("vocab").size(), 9U);
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    EXPECT_EQ(model.at("vocab").at(tokens[id]), id == 8 ? 0 : id);
+  }
+  const Json merges = Json::array({{"\"", "\\"}, {"\"", "\xC3\xA4"}});
+  EXPECT_EQ(model.at("merges"), merges);
+  EXPECT_EQ(files.notes.size(), 2U);
+}
+
 TEST(GgufTokenizerTest, MergesPiecesByScore) {
   const auto tokenizer = tokenizer_of(pieces().file());
   // "hi" has a lower score than the piece of space and h, which is made first.

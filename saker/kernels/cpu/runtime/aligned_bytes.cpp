@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <utility>
 
 #if defined(__linux__)
@@ -31,11 +32,19 @@ bool is_mapped(std::size_t size) {
   return size >= 4 * kHugePage;
 }
 
+// Processor time of this thread.
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 // Requests huge pages, until some took far longer than clearing them would. A virtual machine that
 // returned free memory to its host must get each huge page anew, but has small ones ready.
 //
-// A single one may take long because the thread lost its processor, so the next ones are tested
-// too. After a fast one only a few later ones are touched, since not all of a buffer may be used.
+// The time is the thread's own, so that a page is not slow because other programs had its
+// processor. The next ones are tested too. After a fast one only a few later ones are touched, since
+// not all of a buffer may be used.
 void ask_for_huge_pages(std::byte* memory, std::size_t size) {
   constexpr std::chrono::milliseconds kLong(1);
   constexpr int kSlowPages = 3;
@@ -46,9 +55,9 @@ void ask_for_huge_pages(std::byte* memory, std::size_t size) {
   }
   madvise(memory, size, MADV_HUGEPAGE);
   for (std::size_t at = 0; at < size;) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = processor_time();
     *static_cast<volatile std::byte*>(memory + at) = std::byte{0};
-    const bool slow = std::chrono::steady_clock::now() - start > kLong;
+    const bool slow = processor_time() - start > kLong;
     if (slow && ++slow_pages >= kSlowPages) {
       madvise(memory, size, MADV_NOHUGEPAGE);
       return;
