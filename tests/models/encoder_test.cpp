@@ -45,7 +45,8 @@ std::unique_ptr<const Model> random_encoder(
 ) {
   nn::RandomWeights random(format, seed);
   const int hidden = static_cast<int>(json_int(config, "hidden_size", 0));
-  for (const auto& [name, module] : tensor_roster(config).modules()) {
+  const TensorRoster roster = tensor_roster(config);
+  for (const auto& [name, module] : roster.modules()) {
     if (module.kind == RosterModule::Kind::kLayerNorm && module.rows > 0) {
       random.add_vector(name + ".weight", hidden, 1.0F, 0.2F);
       random.add_vector(name + ".bias", hidden, 0.0F, 0.2F);
