@@ -95,9 +95,8 @@ struct Mixture {
 NextNorm random_next(int rows, std::uint64_t seed) {
   return {
       .stream = random_rows(rows, kHidden, seed),
-      .weight = mx::random::normal({kHidden}, mx::float32, mx::random::key(seed + 1)),
-      .eps = 1e-6F,
-      .scale = 0.75F,
+      .norm = {.weight = mx::random::normal({kHidden}, mx::float32, mx::random::key(seed + 1))},
+      .scales = {.sum = 0.75F},
   };
 }
 
