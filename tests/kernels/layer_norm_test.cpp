@@ -59,8 +59,10 @@ TEST_P(LayerNormTest, AgreesWithFloat64AndTheReference) {
         EXPECT_NEAR(out[row * size + i], scaled * factors[i] + offsets[i], 2e-4) << width;
       }
     }
-    const auto reference = norm_reference(x, parts);
-    EXPECT_TRUE(mx::allclose(got, reference, 1e-3, 2e-4).item<bool>()) << width;
+    // The reference's mean loses digits where it is far from 0.
+    const auto centred = normal({7, width}, 1);
+    const auto reference = norm_reference(centred, parts);
+    EXPECT_TRUE(mx::allclose(norm(centred, parts), reference, 1e-5, 1e-5).item<bool>()) << width;
   }
 }
 

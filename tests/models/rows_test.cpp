@@ -61,7 +61,9 @@ Json random_config(Choices& choices) {
   config["sliding_window_pattern"] = 2;
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 1;
-  config["no_rope_layer_interval"] = 2;
+  if (config["model_type"].get<std::string>() == "smollm3") {
+    config["no_rope_layer_interval"] = 2;
+  }
   config["num_experts"] = choices.number(1, 9);
   config["num_experts_per_tok"] = choices.number(1, config["num_experts"].get<int>());
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
