@@ -57,7 +57,7 @@ struct Routes {
 };
 
 // Where a run's gates and ups lie: its rows of gates, then those of ups, or both side by side.
-struct GateRows {
+struct ExpertGates {
   float* gate;
   float* up;
   std::ptrdiff_t stride;
@@ -88,7 +88,7 @@ class ExpertProducts {
   void operator()(const LinearBodies& bodies, GatedFunction function, float* out) {
     ProductChain chain{first_, feeds_, second_, {}};
     chain.between = [this, function](int run) {
-      const GateRows& rows = gates_[static_cast<std::size_t>(run)];
+      const ExpertGates& rows = gates_[static_cast<std::size_t>(run)];
       const int count = routes_.runs[static_cast<std::size_t>(run)].count;
       for (std::ptrdiff_t row = 0; row < count; ++row) {
         float* gate = rows.gate + row * rows.stride;
@@ -135,7 +135,7 @@ class ExpertProducts {
   }
 
   void add_down(const ExpertRun& run, const PackedWeight& weight, int outputs) {
-    const GateRows& rows = gates_.back();
+    const ExpertGates& rows = gates_.back();
     float* out = fed_.data<float>() + std::ptrdiff_t{run.first} * outputs;
     const InputRows activated{rows.gate, rows.stride, 1, run.count};
     second_.push_back({&weight.storage().matrix, activated, nullptr, out});
@@ -161,7 +161,7 @@ class ExpertProducts {
   std::vector<RowProduct> first_;
   std::vector<int> feeds_;
   std::vector<RowProduct> second_;
-  std::vector<GateRows> gates_;  // By run.
+  std::vector<ExpertGates> gates_;  // By run.
   RowProducer gather_ = [this](int first, int count, float* to) { gather(first, count, to); };
 };
 
@@ -193,7 +193,7 @@ struct ExpertsTask {
 };
 
 // Output: [N, outputs].
-struct BlockBody {
+struct ExpertsBody {
   ExpertsTask task;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
@@ -202,7 +202,7 @@ struct BlockBody {
 };
 
 // Inputs: the residual stream, the norm's weight, then the task's. Outputs: sum, normed.
-struct NormedBlockBody {
+struct NormedExpertsBody {
   ExpertsTask task;
   NormStage norm;
 
@@ -257,7 +257,7 @@ ExpertsTask task_of(const ExpertsBlock& block) {
   };
 }
 
-// True if an expert's gates and ups lie as GateRows has them, and its down projection is one weight.
+// True if an expert's gates and ups lie as ExpertGates has them, and its down projection is one weight.
 bool has_mlps(const ExpertsBlock& block) {
   const auto is_gate_up = [&](const std::vector<PackedWeight>& parts) {
     return parts.size() == 1 || (parts.size() == 2 && parts[0].rows() == parts[1].rows());
@@ -279,7 +279,7 @@ mx::array experts_block(const mx::array& x, const ExpertsBlock& block) {
   std::vector<mx::array> inputs = {x};
   add_bias(inputs, block.router.bias);
   const mx::Shape shape = {x.shape(0), block.down.rows()};
-  return cpu_operation(kName, shape, std::move(inputs), BlockBody{task_of(block)});
+  return cpu_operation(kName, shape, std::move(inputs), ExpertsBody{task_of(block)});
 }
 
 ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const NextNorm& next) {
@@ -292,7 +292,7 @@ ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const 
   inputs.push_back(x);
   add_bias(inputs, block.router.bias);
   auto outputs = cpu_operation(
-      kName, {shape, shape}, inputs, NormedBlockBody{task_of(block), NormStage(next)}
+      kName, {shape, shape}, inputs, NormedExpertsBody{task_of(block), NormStage(next)}
   );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
