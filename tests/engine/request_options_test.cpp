@@ -3,6 +3,7 @@
 #include "saker/engine/options/apply_options.h"
 #include "saker/engine/options/request_option.h"
 
+#include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -251,6 +252,18 @@ TEST(RequestOptions, NameWhatIsWrong) {
   EXPECT_NE(failure(R"({"prompt": []})").find("prompt"), std::string::npos);
   EXPECT_NE(failure(R"({"logit_bias": {"x": 1}})").find("logit_bias"), std::string::npos);
   EXPECT_NE(failure("[]").find("expected a JSON object"), std::string::npos);
+}
+
+// Flags and Modelfiles may hold any bytes.
+TEST(RequestOptions, TextsAreUtf8) {
+  for (const Json& value : {Json("a\xff"), Json({"b", "a\xff"})}) {
+    for (const auto* name : {"choices", "stop", "regex", "temperature"}) {
+      Request request;
+      saker::testing::expect_error(ErrorCode::kInvalidArgument, {name, "0xff at offset 1"}, [&] {
+        apply_record(Json{{name, value}}, request);
+      });
+    }
+  }
 }
 
 TEST(RequestOptions, NullIsNotGiven) {

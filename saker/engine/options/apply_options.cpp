@@ -2,6 +2,7 @@
 #include "saker/engine/options/apply_options.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/engine/options/option_values.h"
 #include "saker/engine/options/setters.h"
 #include "saker/sample/options.h"
@@ -17,6 +18,19 @@
 
 namespace saker::engine {
 namespace {
+
+// Flags and Modelfiles may hold any bytes.
+void require_texts(const Json& value, std::string_view key) {
+  if (value.is_string()) {
+    require_utf8(value.get_ref<const std::string&>(), key);
+  } else if (value.is_array()) {
+    for (const Json& item : value) {
+      if (item.is_string()) {
+        require_utf8(item.get_ref<const std::string&>(), key);
+      }
+    }
+  }
+}
 
 // Throws if the record has another value under a name of the option that precedes `key`.
 void check_names_agree(
@@ -89,6 +103,7 @@ bool apply_prompt(std::string_view key, const Json& value, Request& request) {
 void apply_option(
     const RequestOption& option, std::string_view key, const Json& value, Request& request
 ) {
+  require_texts(value, key);
   const Json typed = in_kind(value, option.kind);
   require(
       has_kind(typed, option.kind),
