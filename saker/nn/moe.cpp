@@ -132,6 +132,7 @@ kernels::ExpertWeights pack_experts(
     projections.push_back(read_projection(weights, part, inputs, experts));
   }
   std::vector<std::vector<kernels::ExpertPart>> by_expert;
+  by_expert.reserve(projections.front().size());
   for (std::size_t expert = 0; expert < projections.front().size(); ++expert) {
     by_expert.push_back(parts_of(projections, expert));
   }
@@ -144,6 +145,7 @@ ExpertLinear::ExpertLinear(
     const Weights& weights, const std::vector<Part>& parts, int inputs, int experts
 )
     : weights_(pack_experts(weights, parts, inputs, experts)) {
+  modules_.reserve(parts.size());
   for (const auto& part : parts) {
     modules_.push_back((weights / "switch_mlp" / part.name).path(""));
   }
