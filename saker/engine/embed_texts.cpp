@@ -55,6 +55,7 @@ std::string prompt_of(const EmbeddingTexts& texts, const EmbedRequest& request) 
   const auto found = texts.prompts.find(name);
   if (found == texts.prompts.end()) {
     std::vector<std::string> known;
+    known.reserve(texts.prompts.size());
     for (const auto& [known_name, prompt] : texts.prompts) {
       known.push_back(quote(known_name));
     }

@@ -315,7 +315,7 @@ std::optional<Family> family_of(
   if (named != all.end() && !misfit(*named, config, tensors)) {
     return *named;
   }
-  const Family hybrid = qwen3_5_family("");
+  Family hybrid = qwen3_5_family("");
   if (has_linear_attention(tensors) && !misfit(hybrid, config, tensors)) {
     return hybrid;
   }

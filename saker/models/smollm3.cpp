@@ -40,6 +40,7 @@ DecoderConfig read(const Json& json) {
       read_decoder_config(json, {.context_length = 32768, .rope = {.default_theta = 2e6}});
   const int layers = static_cast<int>(config.layers.size());
   std::vector<bool> rotating;
+  rotating.reserve(config.layers.size());
   for (int layer = 0; layer < layers; ++layer) {
     rotating.push_back(rotates(json, layer));
   }

@@ -42,8 +42,9 @@ mx::array query_scales(const QueryScaling& scaling, std::span<const std::int64_t
   std::vector<float> scales;
   scales.reserve(positions.size());
   for (const std::int64_t position : positions) {
-    const auto periods = static_cast<double>(position / scaling.period);
-    scales.push_back(static_cast<float>(1.0 + scaling.beta * std::log1p(periods)));
+    const auto whole_periods = position / scaling.period;
+    const double growth = std::log1p(static_cast<double>(whole_periods));
+    scales.push_back(static_cast<float>(1.0 + scaling.beta * growth));
   }
   return mx::array(scales.data(), {static_cast<int>(scales.size()), 1, 1});
 }
