@@ -270,27 +270,38 @@ TEST(Embed, AModelThatGenerates) {
   });
 }
 
-class RerankGolden : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(RerankGolden, ScoresAreThoseOfTheModelCard) {
-  const GoldenCopy folder(GetParam());
+RerankRequest golden_request(const GoldenCopy& folder) {
   RerankRequest request{.query = folder.golden.at("query").get<std::string>()};
   for (const Json& document : folder.golden.at("documents")) {
     request.documents.push_back(document.get<std::string>());
   }
-  const auto engine = folder.load();
-  const RerankResult together = engine->rerank(request);
+  return request;
+}
+
+// Scores are the golden's, and each document has the same one alone.
+void expect_golden_scores(const GoldenCopy& folder, Engine& engine, const RerankRequest& request) {
+  const RerankResult together = engine.rerank(request);
   ASSERT_EQ(together.scores.size(), request.documents.size());
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < together.scores.size(); ++i) {
     EXPECT_NEAR(together.scores[i], folder.golden.at("scores").at(i).get<double>(), 1e-5);
     tokens += static_cast<std::int64_t>(folder.golden.at("tokens").at(i).size());
     const RerankRequest one{.query = request.query, .documents = {request.documents[i]}};
-    EXPECT_EQ(engine->rerank(one).scores.front(), together.scores[i]);
+    EXPECT_EQ(engine.rerank(one).scores.front(), together.scores[i]);
   }
   EXPECT_EQ(together.tokens, tokens);
+}
+
+class RerankGolden : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RerankGolden, ScoresAreThoseOfTheModelCard) {
+  const GoldenCopy folder(GetParam());
+  const auto engine = folder.load();
+  RerankRequest request = golden_request(folder);
+  expect_golden_scores(folder, *engine, request);
+  const std::vector<double> scores = engine->rerank(request).scores;
   request.instruction = "Something else";
-  EXPECT_NE(engine->rerank(request).scores, together.scores);
+  EXPECT_NE(engine->rerank(request).scores, scores);
   request.documents = {"short", std::string(2000, 'a')};
   expect_error(ErrorCode::kInvalidArgument, {"document 1", "1024"}, [&] {
     engine->rerank(request);
@@ -306,21 +317,9 @@ class CrossEncoders : public ::testing::TestWithParam<std::string> {};
 // Pairs as the tokenizer joins them, with their types of tokens.
 TEST_P(CrossEncoders, ScoresAreThoseOfSentenceTransformers) {
   const GoldenCopy folder(GetParam());
-  RerankRequest request{.query = folder.golden.at("query").get<std::string>()};
-  for (const Json& document : folder.golden.at("documents")) {
-    request.documents.push_back(document.get<std::string>());
-  }
   const auto engine = folder.load();
-  const RerankResult together = engine->rerank(request);
-  ASSERT_EQ(together.scores.size(), request.documents.size());
-  std::int64_t tokens = 0;
-  for (std::size_t i = 0; i < together.scores.size(); ++i) {
-    EXPECT_NEAR(together.scores[i], folder.golden.at("scores").at(i).get<double>(), 1e-5);
-    tokens += static_cast<std::int64_t>(folder.golden.at("tokens").at(i).size());
-    const RerankRequest one{.query = request.query, .documents = {request.documents[i]}};
-    EXPECT_EQ(engine->rerank(one).scores.front(), together.scores[i]);
-  }
-  EXPECT_EQ(together.tokens, tokens);
+  RerankRequest request = golden_request(folder);
+  expect_golden_scores(folder, *engine, request);
   request.documents = {"short", std::string(100, 'a')};
   expect_error(ErrorCode::kInvalidArgument, {"document 1", "64"}, [&] { engine->rerank(request); });
   request.truncate = true;

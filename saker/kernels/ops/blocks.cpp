@@ -111,38 +111,6 @@ struct StagedProduct {
   }
 };
 
-// Output: [N, outputs].
-template <typename Stage>
-struct BlockBody {
-  StagedProduct<Stage> product;
-
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [product = product, inputs = inputs, out = outputs[0].data<float>()] {
-      product(inputs, out);
-    };
-  }
-};
-
-// Inputs: the residual stream, the norm's weight, then the product's. Outputs: sum, normed.
-template <typename Stage>
-struct NormedBlockBody {
-  StagedProduct<Stage> product;
-  NormStage norm;
-
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [product = product,
-            norm = norm,
-            inputs = std::vector<mx::array>(inputs.begin() + 2, inputs.end()),
-            stream = StridedRows(inputs[0]),
-            weight = StridedRows(inputs[1]),
-            sum = outputs[0].data<float>(),
-            normed = outputs[1].data<float>()]() mutable {
-      product(inputs, normed);
-      norm(stream, weight, sum, normed);
-    };
-  }
-};
-
 // A block that can be one operation: its product, its inputs and their number of rows.
 template <typename Stage>
 struct Fused {
@@ -166,7 +134,10 @@ template <typename Stage>
 mx::array operation(Fused<Stage> fused, const Projection& output) {
   const auto shape = fused.shape(output);
   return cpu_operation(
-      fused.name, shape, std::move(fused.inputs), BlockBody<Stage>{std::move(fused.product)}
+      fused.name,
+      shape,
+      std::move(fused.inputs),
+      BlockBody<StagedProduct<Stage>>{std::move(fused.product)}
   );
 }
 
@@ -179,7 +150,7 @@ ResidualNorm operation(Fused<Stage> fused, const Projection& output, const NextN
       fused.name,
       {shape, shape},
       inputs,
-      NormedBlockBody<Stage>{std::move(fused.product), NormStage(next)}
+      NormedBlockBody<StagedProduct<Stage>>{std::move(fused.product), NormStage(next)}
   );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }

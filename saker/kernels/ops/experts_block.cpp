@@ -192,34 +192,6 @@ struct ExpertsTask {
   }
 };
 
-// Output: [N, outputs].
-struct ExpertsBody {
-  ExpertsTask task;
-
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [task = task, inputs = inputs, out = outputs[0].data<float>()] { task(inputs, out); };
-  }
-};
-
-// Inputs: the residual stream, the norm's weight, then the task's. Outputs: sum, normed.
-struct NormedExpertsBody {
-  ExpertsTask task;
-  NormStage norm;
-
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [task = task,
-            norm = norm,
-            inputs = std::vector<mx::array>(inputs.begin() + 2, inputs.end()),
-            stream = StridedRows(inputs[0]),
-            weight = StridedRows(inputs[1]),
-            sum = outputs[0].data<float>(),
-            normed = outputs[1].data<float>()]() mutable {
-      task(inputs, normed);
-      norm(stream, weight, sum, normed);
-    };
-  }
-};
-
 void check(const mx::array& x, const ExpertsBlock& block) {
   check_linear_input(x, block.router);
   const int experts = block.router.outputs();
@@ -279,7 +251,7 @@ mx::array experts_block(const mx::array& x, const ExpertsBlock& block) {
   std::vector<mx::array> inputs = {x};
   add_bias(inputs, block.router.bias);
   const mx::Shape shape = {x.shape(0), block.down.rows()};
-  return cpu_operation(kName, shape, std::move(inputs), ExpertsBody{task_of(block)});
+  return cpu_operation(kName, shape, std::move(inputs), BlockBody<ExpertsTask>{task_of(block)});
 }
 
 ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const NextNorm& next) {
@@ -292,7 +264,7 @@ ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const 
   inputs.push_back(x);
   add_bias(inputs, block.router.bias);
   auto outputs = cpu_operation(
-      kName, {shape, shape}, inputs, NormedExpertsBody{task_of(block), NormStage(next)}
+      kName, {shape, shape}, inputs, NormedBlockBody<ExpertsTask>{task_of(block), NormStage(next)}
   );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
