@@ -4,7 +4,7 @@
 // answers in bytes of state read and written per second, prompts in multiplications and additions
 // per second.
 
-#include "saker/kernels/ops/gated_delta.h"
+#include "saker/kernels/ops/recurrent/gated_delta.h"
 
 #include <benchmark/benchmark.h>
 

@@ -3,7 +3,7 @@
 // experts of 768 for each row of 2048. One pass goes over two layers, as one operation each and as
 // their parts.
 #include "saker/kernels/layout/block_format.h"
-#include "saker/kernels/ops/experts_block.h"
+#include "saker/kernels/ops/experts/experts_block.h"
 
 #include <benchmark/benchmark.h>
 

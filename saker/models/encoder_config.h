@@ -56,7 +56,7 @@ struct EncoderConfig {
   kernels::Activation activation = kernels::Activation::kGelu;
   bool gated = false;  // The MLPs.
   // Norms before attention and MLP; the first layer has none before its attention. Otherwise each
-  // norm follows its part (nn/encoder_layer.h).
+  // norm follows its part (nn/stack/encoder_layer.h).
   bool pre_norm = false;
   std::vector<nn::RopeOptions> ropes;  // Empty: heads are not rotated.
   std::vector<EncoderLayerConfig> layers;

@@ -6,7 +6,7 @@
 // output is gated by silu(z), before the output projection. Immutable.
 
 #include "saker/kernels/mx.h"
-#include "saker/kernels/ops/gated_delta.h"
+#include "saker/kernels/ops/recurrent/gated_delta.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/norm.h"

@@ -9,9 +9,9 @@
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
-#include "saker/kernels/ops/expert_choice.h"
-#include "saker/kernels/ops/expert_linear.h"
-#include "saker/kernels/ops/experts_block.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_linear.h"
+#include "saker/kernels/ops/experts/experts_block.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/weights/weights.h"
 

@@ -5,7 +5,7 @@
 // their inputs. Layers get it beside their input. Immutable.
 
 #include "saker/kernels/mx.h"
-#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
 #include "saker/kernels/ops/linear.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/input_observer.h"

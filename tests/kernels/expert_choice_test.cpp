@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
 
 #include "saker/base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/expert_linear.h"
+#include "saker/kernels/ops/experts/expert_linear.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/experts_block.h"
+#include "saker/kernels/ops/experts/experts_block.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"

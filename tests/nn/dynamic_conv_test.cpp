@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/dynamic_conv.h"
+#include "saker/nn/stack/dynamic_conv.h"
 
 #include "saker/cache/kv.h"
 

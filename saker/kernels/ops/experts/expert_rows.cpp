@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/expert_rows.h"
+#include "saker/kernels/ops/experts/expert_rows.h"
 
 #include "saker/base/portable_math.h"
 #include "saker/base/row_loops.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/decoder_stack.h"
+#include "saker/nn/stack/decoder_stack.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/experts_block.h"
+#include "saker/kernels/ops/experts/experts_block.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
@@ -8,7 +8,7 @@
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/cpu_operation.h"
-#include "saker/kernels/ops/expert_rows.h"
+#include "saker/kernels/ops/experts/expert_rows.h"
 #include "saker/kernels/ops/gated_rows.h"
 #include "saker/kernels/ops/linear_task.h"
 #include "saker/kernels/ops/norm_stage.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/encoder_layer.h"
+#include "saker/nn/stack/encoder_layer.h"
 
 #include "saker/kernels/ops/blocks.h"
 

@@ -3,7 +3,7 @@
 
 // Steps of operations on experts, inside their tasks (see ops/expert_choice.h).
 
-#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
 
 #include <span>
 #include <vector>

@@ -6,7 +6,7 @@
 // its expert's weight.
 
 #include "saker/kernels/mx.h"
-#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
 #include "saker/kernels/storage/packed_weight.h"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/block_attention.h"
+#include "saker/nn/stack/block_attention.h"
 
 #include "saker/kernels/ops/attend.h"
 #include "saker/kernels/ops/rope.h"

@@ -11,8 +11,8 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/blocks.h"
-#include "saker/kernels/ops/expert_choice.h"
-#include "saker/kernels/ops/expert_linear.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_linear.h"
 #include "saker/kernels/ops/linear.h"
 
 namespace saker::kernels {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/gated_delta.h"
+#include "saker/kernels/ops/recurrent/gated_delta.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/delta_bodies.h"

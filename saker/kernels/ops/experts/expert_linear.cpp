@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/expert_linear.h"
+#include "saker/kernels/ops/experts/expert_linear.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
@@ -7,7 +7,7 @@
 #include "saker/kernels/cpu/runtime/mapped_pages.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/cpu_operation.h"
-#include "saker/kernels/ops/expert_rows.h"
+#include "saker/kernels/ops/experts/expert_rows.h"
 #include "saker/kernels/ops/linear_task.h"
 #include "saker/kernels/storage/packed_storage.h"
 

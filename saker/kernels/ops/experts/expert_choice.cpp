@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/experts/expert_choice.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/cpu_operation.h"
-#include "saker/kernels/ops/expert_rows.h"
+#include "saker/kernels/ops/experts/expert_rows.h"
 #include "saker/kernels/ops/strided_rows.h"
 
 #include <fmt/ranges.h>
