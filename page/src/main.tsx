@@ -16,8 +16,10 @@ async function start(): Promise<void> {
     }),
     loadModels(),
   ]);
+  const begun = store.get().chats; // What the user said meanwhile.
+  const all = [...begun, ...chats.filter(({ id }) => !begun.some((chat) => chat.id === id))];
   const wanted = location.hash.slice(1);
-  store.set({ isReady: true, chats, current: chats.some((chat) => chat.id === wanted) ? wanted : null });
+  store.set({ chats: all, current: all.some((chat) => chat.id === wanted) ? wanted : null });
   resume();
 }
 

@@ -207,6 +207,19 @@ test('an answer survives a reload in the middle of it', async () => {
   assert.equal(await answers().count(), 1);
 });
 
+test('what is said while chats are still loaded stays', async () => {
+  let loaded;
+  const said = new Promise((resolve) => (loaded = resolve));
+  await open({ models: (route) => said.then(() => route.continue()) });
+  await say(page, 'slow');
+  await page.getByText('Begin.').waitFor();
+  const listed = page.waitForResponse('**/v1/models');
+  loaded();
+  await listed;
+  await page.waitForTimeout(100);
+  assert.equal(await (await answered(page)).locator('.markdown').innerText(), 'Begin. The end.');
+});
+
 test('errors are shown, and the chat goes on', async () => {
   await open({ expects: /429/ });
   await say(page, 'breaks');

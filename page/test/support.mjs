@@ -40,6 +40,9 @@ export function launchBrowser() {
 export async function openPage(browser, address, options = {}) {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   const page = await context.newPage();
+  if (options.models) {
+    await page.route('**/v1/models', options.models);
+  }
   page.setDefaultTimeout(20_000);
   const problems = [];
   const expected = options.expects ?? /^$/;

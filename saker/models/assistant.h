@@ -14,9 +14,9 @@
 #include "saker/models/decoder.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
-#include "saker/nn/stack/decoder_stack.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/linear.h"
+#include "saker/nn/stack/decoder_stack.h"
 #include "saker/nn/weights/weights.h"
 
 #include <optional>

@@ -9,9 +9,9 @@
 #include "saker/kernels/storage/packed_weight.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
-#include "saker/nn/stack/decoder_stack.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/rope.h"
+#include "saker/nn/stack/decoder_stack.h"
 
 #include <memory>
 #include <optional>

@@ -12,12 +12,12 @@
 #include "saker/models/dflash_config.h"
 #include "saker/models/model.h"
 #include "saker/models/tensor_rules.h"
-#include "saker/nn/stack/block_attention.h"
-#include "saker/nn/stack/dynamic_conv.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/stack/block_attention.h"
+#include "saker/nn/stack/dynamic_conv.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstdint>

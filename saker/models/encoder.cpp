@@ -6,9 +6,9 @@
 #include "saker/kernels/gpu/backend.h"
 #include "saker/models/token_ids.h"
 #include "saker/nn/embedding.h"
-#include "saker/nn/stack/encoder_layer.h"
 #include "saker/nn/norm.h"
 #include "saker/nn/rope.h"
+#include "saker/nn/stack/encoder_layer.h"
 
 #include <fmt/format.h>
 

@@ -15,10 +15,10 @@
 #include "saker/kernels/mx.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
-#include "saker/nn/stack/decoder_stack.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/stack/decoder_stack.h"
 #include "saker/nn/weights/weights.h"
 
 #include <memory>

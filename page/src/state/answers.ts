@@ -104,7 +104,7 @@ export function answerNow(chat: Chat, turn: Turn): void {
 export function resume(): void {
   for (const chat of store.get().chats) {
     for (const turn of Object.values(chat.turns)) {
-      if (turn.status === 'running') {
+      if (turn.status === 'running' && !running.has(turn.id)) {
         unlessElsewhere(turn.id, () => run(chat.id, turn.id));
       }
     }

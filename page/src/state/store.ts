@@ -12,7 +12,6 @@ export type Panel =
   | null;
 
 export interface State {
-  isReady: boolean;
   chats: Chat[]; // The newest first.
   current: string | null;
   draft: Chat; // The chat that its first message adds to the others.
@@ -52,7 +51,6 @@ function emptyChat(): Chat {
 }
 
 export const store = new Store({
-  isReady: false,
   chats: [],
   current: null,
   draft: emptyChat(),
