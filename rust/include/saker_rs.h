@@ -58,6 +58,25 @@ bool saker_rs_tokenizer_encode(
     SakerRsIds* out,
     SakerRsBytes* error
 );
+
+// Bytes `begin` to `end` of a text stand for the token `id`.
+typedef struct SakerRsMark {
+  size_t begin;
+  size_t end;
+  uint32_t id;
+} SakerRsMark;
+
+// Names of tokens are text, but for the marks, which are ascending and apart.
+bool saker_rs_tokenizer_encode_marked(
+    const SakerRsTokenizer* tokenizer,
+    const uint8_t* text,
+    size_t size,
+    const SakerRsMark* marks,
+    size_t marks_size,
+    bool add_special_tokens,
+    SakerRsIds* out,
+    SakerRsBytes* error
+);
 // Two texts as the tokenizer joins them. `places` has for each token twice its type, and 1 more if
 // it belongs to the second text.
 bool saker_rs_tokenizer_encode_pair(

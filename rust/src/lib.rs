@@ -18,6 +18,7 @@ mod detokenizer;
 mod ffi;
 mod hash;
 mod line_editor;
+mod marked;
 mod memory;
 mod pattern;
 mod pieces;

@@ -10,6 +10,7 @@ use crate::c_memory::limit_searches;
 use crate::calm::Calm;
 use crate::cuts::Cuts;
 use crate::ffi::{borrow, borrow_text, free, guard, shield, SakerRsBytes, SakerRsIds};
+use crate::marked::{self, SakerRsMark};
 use crate::memory::Bounds;
 use crate::pieces::{self, Order};
 use crate::pieces_scan::longest_piece;
@@ -87,6 +88,20 @@ impl Engine {
         }
         let text = text.to_owned();
         self.run_apart(bounds, move |engine| encode(engine, &text))
+    }
+
+    fn encode_marked(
+        self: &Arc<Self>,
+        text: &str,
+        marks: &[SakerRsMark],
+        add_special_tokens: bool,
+    ) -> Result<Vec<u32>> {
+        let bounds = encode_bounds(text.len());
+        if self.calm.encodes {
+            return here(bounds, || marked::encode(&self.tokenizer, text, marks, add_special_tokens));
+        }
+        let (text, marks) = (text.to_owned(), marks.to_vec());
+        self.run_apart(bounds, move |engine| marked::encode(&engine.tokenizer, &text, &marks, add_special_tokens))
     }
 
     fn encode_pair(self: &Arc<Self>, first: &str, second: &str) -> Result<Pair> {
@@ -228,6 +243,27 @@ pub unsafe extern "C" fn saker_rs_tokenizer_encode(
 ) -> bool {
     guard(error, || {
         let ids = (*tokenizer).engine.encode(borrow_text(text, size)?, add_special_tokens, most_ids)?;
+        out.write(ids.into());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are valid for their sizes; `out` and `error` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_encode_marked(
+    tokenizer: *const SakerRsTokenizer,
+    text: *const u8,
+    size: usize,
+    marks: *const SakerRsMark,
+    marks_size: usize,
+    add_special_tokens: bool,
+    out: *mut SakerRsIds,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        let (text, marks) = (borrow_text(text, size)?, borrow(marks, marks_size));
+        let ids = (*tokenizer).engine.encode_marked(text, marks, add_special_tokens)?;
         out.write(ids.into());
         Ok(())
     })

@@ -36,32 +36,41 @@ constexpr std::array<FileTokens, 2> kFileTokens{{
     {"<repo_name>", "<file_sep>"},      // StarCoder
 }};
 
-std::string files_text(const Tokenizer& tokenizer, std::span<const FileText> files) {
+void add_token(MarkedText& prompt, const Tokenizer& tokenizer, std::string_view name) {
+  if (!name.empty()) {
+    prompt.add_token(name, *tokenizer.token_id(name));
+  }
+}
+
+void add_files(MarkedText& prompt, const Tokenizer& tokenizer, std::span<const FileText> files) {
   if (files.empty()) {
-    return {};
+    return;
   }
   const auto* const found = std::ranges::find_if(kFileTokens, [&](const FileTokens& tokens) {
     return tokenizer.token_id(tokens.repository).has_value() &&
            tokenizer.token_id(tokens.file).has_value();
   });
-  std::string text;
   if (found == kFileTokens.end()) {
     for (const FileText& file : files) {
-      text += "\n\n--- snippet ---\n\n" + file.text;
+      prompt.add("\n\n--- snippet ---\n\n" + file.text);
     }
-    return text + "\n\n";
+    prompt.add("\n\n");
+    return;
   }
-  text = std::string(found->repository) + "project\n";
+  add_token(prompt, tokenizer, found->repository);
+  prompt.add("project\n");
   for (const FileText& file : files) {
-    text += std::string(found->file) + file.name + "\n" + file.text;
-    text += file.text.ends_with('\n') ? "" : "\n";
+    add_token(prompt, tokenizer, found->file);
+    prompt.add(file.name + "\n" + file.text);
+    prompt.add(file.text.ends_with('\n') ? "" : "\n");
   }
-  return text + std::string(found->file) + "file\n";
+  add_token(prompt, tokenizer, found->file);
+  prompt.add("file\n");
 }
 
 }  // namespace
 
-std::optional<std::string> fill_in_middle_prompt(
+std::optional<MarkedText> fill_in_middle_prompt(
     const Tokenizer& tokenizer,
     std::string_view before,
     std::string_view after,
@@ -76,10 +85,21 @@ std::optional<std::string> fill_in_middle_prompt(
   if (found == kFamilies.end()) {
     return std::nullopt;
   }
-  const std::string first = std::string(found->before) + std::string(before);
-  const std::string second = std::string(found->after) + std::string(after);
-  return files_text(tokenizer, files) +
-         (found->begins_with_after ? second + first : first + second) + std::string(found->middle);
+  MarkedText prompt;
+  add_files(prompt, tokenizer, files);
+  const auto add = [&](std::string_view token, std::string_view text) {
+    add_token(prompt, tokenizer, token);
+    prompt.add(text);
+  };
+  if (found->begins_with_after) {
+    add(found->after, after);
+    add(found->before, before);
+  } else {
+    add(found->before, before);
+    add(found->after, after);
+  }
+  add_token(prompt, tokenizer, found->middle);
+  return prompt;
 }
 
 }  // namespace saker::text

@@ -104,6 +104,41 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions
   return ids.copied();
 }
 
+std::vector<std::int32_t> Tokenizer::encode(const MarkedText& marked, EncodeOptions options) const {
+  require_utf8(marked.text, "the text");
+  std::vector<SakerRsMark> marks;
+  marks.reserve(marked.marks.size());
+  std::size_t end = 0;
+  for (const auto& mark : marked.marks) {
+    require(
+        end <= mark.begin && mark.begin <= mark.end && mark.end <= marked.text.size(),
+        ErrorCode::kInvalidArgument,
+        "a mark has bytes {} to {}, expected some between {} and {}",
+        mark.begin,
+        mark.end,
+        end,
+        marked.text.size()
+    );
+    require_token(has_token(mark.id), mark.id);
+    marks.push_back({mark.begin, mark.end, static_cast<std::uint32_t>(mark.id)});
+    end = mark.end;
+  }
+  RustIds ids;
+  SakerRsBytes error{};
+  const bool ok = saker_rs_tokenizer_encode_marked(
+      rust_,
+      rust_data(marked.text),
+      marked.text.size(),
+      marks.data(),
+      marks.size(),
+      options.add_special_tokens,
+      &ids.ids,
+      &error
+  );
+  check_rust(ok, error, ErrorCode::kInvalidArgument, "the text cannot be encoded");
+  return ids.copied();
+}
+
 TextPair Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
   require_utf8(first, "the first text");
   require_utf8(second, "the second text");

@@ -21,8 +21,9 @@ struct FileText {
 // The prompt whose answer stands between the two texts: special tokens of the model around them
 // (Bavarian et al., "Efficient Training of Language Models to Fill in the Middle", 2022). Nothing
 // if the vocabulary has no such tokens. `files` come first: with the model's tokens for files of a repository (Hui et al.,
-// "Qwen2.5-Coder Technical Report", 2024), else as snippets. Any thread.
-std::optional<std::string> fill_in_middle_prompt(
+// "Qwen2.5-Coder Technical Report", 2024), else as snippets. Names of tokens in the texts stay text.
+// Any thread.
+std::optional<MarkedText> fill_in_middle_prompt(
     const Tokenizer& tokenizer,
     std::string_view before,
     std::string_view after,

@@ -37,6 +37,28 @@ struct EncodeOptions {
   std::size_t most_tokens = std::numeric_limits<std::size_t>::max();
 };
 
+// A text in which parts stand for tokens. Elsewhere names of tokens are text.
+struct MarkedText {
+  // Bytes from `begin` to before `end` are the token `id`.
+  struct Mark {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::int32_t id = 0;
+  };
+
+  std::string text;
+  std::vector<Mark> marks;  // Ascending and apart.
+
+  // Appends text.
+  void add(std::string_view part) { text += part; }
+
+  // Appends a token that is shown as `name`.
+  void add_token(std::string_view name, std::int32_t id) {
+    marks.push_back({.begin = text.size(), .end = text.size() + name.size(), .id = id});
+    text += name;
+  }
+};
+
 // Two texts as the tokenizer joins them for models that judge a pair.
 struct TextPair {
   std::vector<std::int32_t> ids;
@@ -80,6 +102,8 @@ class Tokenizer {
 
   // Throws kInvalidArgument, naming the byte, when the text is not UTF-8.
   std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
+  // As above; `options.most_tokens` is not used.
+  std::vector<std::int32_t> encode(const MarkedText& text, EncodeOptions options = {}) const;
   // Both texts with the special tokens of a pair. Throws as `encode`.
   TextPair encode_pair(std::string_view first, std::string_view second) const;
   // Throws kInvalidArgument for an id without a token.

@@ -5,7 +5,7 @@
 
 namespace saker::server {
 
-std::string between(
+std::vector<std::int32_t> between(
     std::string_view before,
     std::string_view after,
     const std::string& param,
@@ -19,7 +19,7 @@ std::string between(
   if (!prompt) {
     throw bad_field(param, "the model has no tokens for the text between two others");
   }
-  return *std::move(prompt);
+  return tokenizer->encode(*prompt);
 }
 
 }  // namespace saker::server

@@ -65,6 +65,13 @@ Json members_at(const std::vector<std::string>& paths, const Json& json) {
   return found;
 }
 
+std::string shown(const engine::Prompt& prompt, const text::Tokenizer* tokenizer) {
+  if (prompt.tokens && tokenizer != nullptr) {
+    return tokenizer->decode(*prompt.tokens);
+  }
+  return prompt.text.value_or("");
+}
+
 class NativeEncoder : public Encoder {
  public:
   NativeEncoder(const NativeRequest& request, const text::Tokenizer* tokenizer)
@@ -78,7 +85,7 @@ class NativeEncoder : public Encoder {
         tokenizer_(tokenizer),
         choices_(request.prompts.size()) {
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      choices_[i].prompt = request.prompts[i].text.value_or("");
+      choices_[i].prompt = shown(request.prompts[i], tokenizer);
     }
   }
 

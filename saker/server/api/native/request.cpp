@@ -99,7 +99,7 @@ NativeRequest read_infill(const Json& body, const ServedModel& model) {
       *fields.text("input_prefix") + fields.text("prompt").value_or(std::string());
   const std::vector<text::FileText> files = read_files(fields);
   native.prompts.push_back(
-      {.text = between(before, *fields.text("input_suffix"), "input_prefix", model, files)}
+      {.tokens = between(before, *fields.text("input_suffix"), "input_prefix", model, files)}
   );
   read_rest(fields, model, native);
   fields.log_unknown("infill");

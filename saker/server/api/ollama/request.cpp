@@ -138,7 +138,7 @@ void read_generate(Fields& fields, const ServedModel& model, OllamaRequest& requ
   engine::Prompt& target = request.request.prompt;
   const std::string suffix = fields.text("suffix").value_or("");
   if (!suffix.empty()) {
-    target.text = between(prompt, suffix, "suffix", model);
+    target.tokens = between(prompt, suffix, "suffix", model);
   } else if (fields.flag("raw").value_or(false) || model.model().chat_template() == nullptr) {
     target.text = prompt;
   } else {

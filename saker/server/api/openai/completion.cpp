@@ -41,7 +41,8 @@ void read_suffix(Fields& fields, const ServedModel& model, CompletionRequest& co
     if (!prompt.text) {
       fields.fail("suffix", "needs prompts that are texts");
     }
-    prompt.text = between(*prompt.text, *suffix, "suffix", model);
+    prompt.tokens = between(*prompt.text, *suffix, "suffix", model);
+    prompt.text.reset();
   }
 }
 
