@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The C ABI of the Rust static library `saker_rs`. Only saker/base, saker/text and saker/cli
-// include it. Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input
-// is borrowed for the call only. A function that returns false (or kSakerRsLineError) has written
-// `error`, one line of text, and left `out` alone. Written objects are freed by the matching
-// *_free. Panics and failed allocations never cross the border: they become errors. The error of a
-// machine without memory is kSakerRsNoMemory, or empty if there is not even enough for that.
-// Tokenizer, template, pattern and token trie may be used from many threads at once, the other objects from one
-// at a time.
+// The C ABI of the Rust static library `saker_rs`. Only saker/base, saker/text and saker/cli include it. Rules
+// for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed for the call only. A
+// function that returns false (or kSakerRsLineError) has written `error`, one line of text, and left `out`
+// alone. Written objects are freed by the matching *_free. Panics and failed allocations never cross the border:
+// they become errors. The error of a machine without memory is kSakerRsNoMemory, or empty if there is not even
+// enough for that. Tokenizer, template, pattern and token trie may be used from many threads at once, the other
+// objects from one at a time.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -149,8 +148,7 @@ bool saker_rs_template_new(
     const uint8_t* source, size_t size, SakerRsTemplate** out, SakerRsBytes* error
 );
 void saker_rs_template_free(SakerRsTemplate* chat_template);
-// `variables` is a map in CBOR. Time, output and memory are bounded; `milliseconds` is processor
-// time.
+// `variables` is a map in CBOR. Time, output and memory are bounded; `milliseconds` is processor time.
 bool saker_rs_template_render(
     const SakerRsTemplate* chat_template,
     const uint8_t* variables,
@@ -163,8 +161,7 @@ bool saker_rs_template_render(
 // ---- regular expressions of the crate regex, linear in the text ----
 typedef struct SakerRsPattern SakerRsPattern;
 
-// False for features that the crate lacks (look-around, backreferences), and for patterns that
-// compile to more than a megabyte.
+// False for features that the crate lacks (look-around, backreferences), and for patterns that compile to over a megabyte.
 bool saker_rs_pattern_new(
     const uint8_t* text, size_t size, SakerRsPattern** out, SakerRsBytes* error
 );
