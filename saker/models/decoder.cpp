@@ -234,6 +234,9 @@ nn::LayerMixer token_mixer(const LayerParts& parts) {
     return nn::GatedDeltaNet(parts.weights / "linear_attn", parts.config.delta);
   }
   const auto scope = parts.weights / "self_attn";
+  if (parts.config.latent) {
+    return nn::LatentAttention(scope, *parts.config.latent, parts.rope);
+  }
   const auto options = parts.config.attention(parts.index);
   if (layer.shares_rows_of) {
     return nn::SharedAttention(scope, options, parts.rope, *layer.shares_rows_of);

@@ -122,6 +122,17 @@ nn::LayerInputOptions DecoderConfig::layer_inputs() const {
 
 kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype)
     const {
+  if (latent) {
+    const bool wide = bits == kernels::kFloat32Bits;
+    return {
+        .kv_heads = 1,
+        .head_dim = latent->row_dim(),
+        .value_head_dim = latent->rank,
+        .dtype = wide ? mx::float32 : dtype,
+        .bits = wide ? kernels::kUnquantizedBits : bits,
+        .values_in_keys = true,
+    };
+  }
   const int dim = head_dim_of(layer);
   const int row_heads = layer.kv_heads > 0 ? layer.kv_heads : kv_heads;
   if (bits == kernels::kFloat32Bits) {

@@ -13,6 +13,7 @@
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/latent/latent_weights.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
@@ -88,6 +89,7 @@ struct DecoderConfig {
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
+  std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
   nn::GatedDeltaOptions delta;  // For linear-attention layers.
   nn::MoeOptions moe;           // For layers with experts.
   int layer_input_size = 0;     // See nn::LayerInputOptions.

@@ -49,7 +49,9 @@ class LayerModules {
       put("per_layer_projection", linear(config_.layer_input_size, config_.hidden));
       put("post_per_layer_input_norm", norm(config_.hidden));
     }
-    layer.linear ? add_delta() : add_attention(layer);
+    layer.linear       ? add_delta()
+    : config_.latent ? add_latent(*config_.latent)
+                     : add_attention(layer);
     layer.experts ? add_experts() : add_mlp(layer);
   }
 
@@ -84,6 +86,30 @@ class LayerModules {
     if (config_.head_norms) {
       put(attention(config_.attention_names.key_norm), norm(joined(kv_rows)));
     }
+  }
+
+  void add_latent(const nn::LatentOptions& latent) {
+    const int queries = config_.heads * (latent.plain_dim + latent.rope_dim);
+    if (latent.query_rank > 0) {
+      put("self_attn.q_a_proj", linear(config_.hidden, latent.query_rank));
+      put("self_attn.q_a_layernorm", norm(latent.query_rank));
+      put("self_attn.q_b_proj", linear(latent.query_rank, queries));
+    } else {
+      put("self_attn.q_proj", linear(config_.hidden, queries));
+    }
+    put("self_attn.kv_a_proj_with_mqa", linear(config_.hidden, latent.row_dim()));
+    put("self_attn.kv_a_layernorm", norm(latent.rank));
+    put("self_attn.o_proj", linear(config_.heads * latent.value_dim, config_.hidden));
+    // Either one or the other two.
+    const auto put_optional = [&](std::string_view name, RosterModule module, int heads) {
+      module.experts = heads;
+      module.is_required = false;
+      put(name, module);
+    };
+    const int rows = config_.heads * (latent.plain_dim + latent.value_dim);
+    put_optional("self_attn.kv_b_proj", linear(latent.rank, rows), 0);
+    put_optional("self_attn.embed_q", linear(latent.plain_dim, latent.rank), config_.heads);
+    put_optional("self_attn.unembed_out", linear(latent.rank, latent.value_dim), config_.heads);
   }
 
   void add_delta() {

@@ -38,6 +38,7 @@ struct RopeOptions {
   double beta_slow = 1.0;
   bool truncate = true;              // YaRN: ramp borders are whole dimensions.
   double attention_factor = 1.0;     // YaRN, factors: multiplies cos and sin.
+  double score_factor = 1.0;         // YaRN with mscale_all_dim: multiplies latent attention's scores.
   std::vector<double> factors = {};  // kFactors: one per rotating pair.
   kernels::RopePairs pairs = kernels::RopePairs::kHalves;
 
