@@ -36,12 +36,18 @@ double true_activation(double x, Activation activation) {
       return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
     case Activation::kGelu:
       return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+    case Activation::kRelu2:
+      return x > 0 ? x * x : 0;
   }
   return 0;
 }
 
 constexpr Activation kAll[] = {
-    Activation::kLogistic, Activation::kSilu, Activation::kGeluTanh, Activation::kGelu
+    Activation::kLogistic,
+    Activation::kSilu,
+    Activation::kGeluTanh,
+    Activation::kGelu,
+    Activation::kRelu2,
 };
 
 // Points between -20 and 20, dense near 0.
