@@ -251,8 +251,8 @@ std::string stacked_name(std::string_view name) {
       return fmt::format("{}.{}.{}{}", scope, kStacks, alias.usual, leaf);
     }
   }
-  constexpr std::array<std::string_view, 2> kScopes{".experts.", ".switch_mlp."};
-  for (const std::string_view scope : kScopes) {
+  constexpr std::array<std::string_view, 2> kExpertScopes{".experts.", ".switch_mlp."};
+  for (const std::string_view scope : kExpertScopes) {
     const auto at = name.find(scope);
     if (at == std::string_view::npos) {
       continue;
