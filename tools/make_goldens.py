@@ -59,11 +59,12 @@ MINISTRAL3 = dict(BASE, model_type="ministral3", tie_word_embeddings=True, rope_
     type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=6, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
     mscale_all_dim=1.0, llama_4_scaling_beta=0.5))
 
-DEEPSEEK = dict(BASE, model_type="deepseek_v3", hidden_size=64, tie_word_embeddings=False, head_dim=None, num_key_value_heads=4,
+DEEPSEEK_YARN = dict(YARN, original_max_position_embeddings=8, mscale=0.7, mscale_all_dim=1.0)
+DEEPSEEK = dict(BASE, model_type="deepseek_v3", tie_word_embeddings=False, head_dim=None, num_key_value_heads=4,
                 q_lora_rank=24, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=24, attention_bias=False,
                 first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2,
                 moe_intermediate_size=20, n_group=4, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=True,
-                rope_scaling=dict(YARN, original_max_position_embeddings=8, mscale=0.7, mscale_all_dim=1.0))
+                rope_scaling=DEEPSEEK_YARN)
 
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
@@ -142,8 +143,22 @@ CASES = {
     "hunyuan_v1_dense": (BOTH, dict(model_type="hunyuan_v1_dense", tie_word_embeddings=True, attention_bias=False,
                                     rope_scaling=dict(type="dynamic", alpha=100.0, factor=1.0)), {}),
     "ernie4_5": (BOTH, dict(model_type="ernie4_5", tie_word_embeddings=True, use_bias=False), {}),
-    "deepseek_v3_dense": (BOTH, dict(DEEPSEEK, first_k_dense_replace=2), {}),
-    "deepseek_v2_dense": (BOTH, dict(DEEPSEEK, model_type="deepseek_v2", q_lora_rank=None, first_k_dense_replace=2), {}),
+    "deepseek_v2": (BOTH, dict(DEEPSEEK, model_type="deepseek_v2", q_lora_rank=None, topk_method="group_limited_greedy",
+                               scoring_func="softmax", norm_topk_prob=False, aux_loss_alpha=0.0,
+                               rope_scaling=dict(DEEPSEEK_YARN, mscale_all_dim=0.7)),
+                    dict(one_by_one=True)),
+    "deepseek_v3": (BOTH, DEEPSEEK, {}),
+    # As it is published: experts one by one, one tensor for the heads' weights.
+    "deepseek_v3_single": (BOTH, dict(DEEPSEEK, q_lora_rank=None, n_group=1, topk_group=1, n_shared_experts=1,
+                                      moe_layer_freq=1, rope_scaling=None), dict(one_by_one=True, one_tensor=True)),
+    # All experts are chosen, since rounding can turn a choice.
+    "deepseek_v3_q4": (MLX, dict(DEEPSEEK, hidden_size=64, q_lora_rank=32, qk_nope_head_dim=32, v_head_dim=32, intermediate_size=96,
+                                 n_routed_experts=3, n_group=1, topk_group=1, moe_intermediate_size=32, n_shared_experts=1),
+                       dict(dtype=mx.bfloat16, bits=4)),
+    # transformers has another epsilon for the norms of latents.
+    "glm4_moe_lite": (MLX, dict(DEEPSEEK, model_type="glm4_moe_lite", n_group=1, topk_group=1, rope_scaling=None, rms_norm_eps=1e-2), {}),
+    "kimi_k25": (MLX, dict(model_type="kimi_k25", vocab_size=96, text_config=dict(
+        DEEPSEEK, model_type="kimi_k2", n_group=1, topk_group=1)), {}),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
@@ -172,12 +187,14 @@ def random_weights(model, config, dtype, seed):
         elif "norm" in name:
             offset = config["model_type"].startswith("gemma") and not config["model_type"].startswith("gemma4")
             data = (0.0 if offset else 1.0) + 0.2 * data
+        elif name.endswith("e_score_correction_bias"):
+            data *= 0.5
         elif name.endswith("layer_scalar"):
             data = 0.8 + 0.1 * data
         else:
             data *= 0.2
         weights[name] = mx.array(data).astype(dtype)
-    if config.get("text_config"):
+    if config.get("text_config") and config["model_type"] != "kimi_k25":
         weights = {k: v for k, v in weights.items() if "lm_head" not in k}
     return weights
 

@@ -179,10 +179,13 @@ KeyValues PagedCache::rows(std::int64_t offset, std::int64_t recent) const {
     }
     return mx::expand_dims(newest, 0);  // [1, H_kv, S, D]
   };
-  return shown(store_->shape(), {
-      read([&](std::int64_t from, int count) { return store_->keys(from, count); }),
-      read([&](std::int64_t from, int count) { return store_->values(from, count); }),
-  });
+  return shown(
+      store_->shape(),
+      {
+          read([&](std::int64_t from, int count) { return store_->keys(from, count); }),
+          read([&](std::int64_t from, int count) { return store_->values(from, count); }),
+      }
+  );
 }
 
 std::optional<KeyValues> PagedCache::view() const {

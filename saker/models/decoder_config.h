@@ -91,9 +91,9 @@ struct DecoderConfig {
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
-  nn::GatedDeltaOptions delta;            // For linear-attention layers.
-  nn::MoeOptions moe;                     // For layers with experts.
-  std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
+  nn::GatedDeltaOptions delta;              // For linear-attention layers.
+  nn::MoeOptions moe;                       // For layers with experts.
+  std::string_view feed_forward = "mlp";    // The scope of a layer's MLP or experts.
   nn::MlpNames mlp_names;
   int layer_input_size = 0;    // See nn::LayerInputOptions.
   bool bidirectional = false;  // See ModelInfo.

@@ -52,7 +52,7 @@ class LayerModules {
       put("per_layer_projection", linear(config_.layer_input_size, config_.hidden));
       put("post_per_layer_input_norm", norm(config_.hidden));
     }
-    layer.linear       ? add_delta()
+    layer.linear     ? add_delta()
     : config_.latent ? add_latent(*config_.latent)
                      : add_attention(layer);
     layer.experts ? add_experts() : add_mlp(layer);

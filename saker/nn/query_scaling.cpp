@@ -12,9 +12,7 @@ bool QueryScaling::is_one(std::span<const std::int64_t> positions) const {
          std::ranges::all_of(positions, [&](std::int64_t position) { return position < period; });
 }
 
-mx::array QueryScaling::scaled(
-    const mx::array& q, std::span<const std::int64_t> positions
-) const {
+mx::array QueryScaling::scaled(const mx::array& q, std::span<const std::int64_t> positions) const {
   std::vector<float> scales;
   scales.reserve(positions.size());
   for (const std::int64_t position : positions) {

@@ -33,9 +33,7 @@ struct AttendCase {
   bool stores_them_once = true;  // and a store knows that.
 
   KvShape shape() const {
-    return {
-        kv_heads, head_dim, value_head_dim, dtype, bits, values_in_keys && stores_them_once
-    };
+    return {kv_heads, head_dim, value_head_dim, dtype, bits, values_in_keys && stores_them_once};
   }
 };
 

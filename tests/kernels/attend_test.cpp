@@ -81,14 +81,19 @@ RC_GTEST_FIXTURE_PROP(AttendTest, ValuesInKeysHaveTheBitsOfStoredOnes, ()) {
 TEST_F(AttendTest, InfiniteValuesInKeysHaveTheBitsOfStoredOnes) {
   for (const auto& set : instruction_sets()) {
     select_instruction_set(set);
-    AttendCase c{.group = 3, .head_dim = 48, .value_head_dim = 32, .rows = 90};
+    AttendCase c;
+    c.group = 3;
+    c.head_dim = 48;
+    c.value_head_dim = 32;
+    c.rows = 90;
     c.values_in_keys = true;
     AttendInputs inputs = random_inputs(c);
     const auto row = mx::full({1, 1, 1}, std::numeric_limits<float>::infinity());
-    inputs.k = mx::slice_update(inputs.k, row, {70, 0, 5}, {71, 1, 6});
+    inputs.k = mx::slice_update(inputs.k, row, mx::Shape{70, 0, 5}, mx::Shape{71, 1, 6});
     inputs.v = mx::slice(inputs.k, {0, 0, 0}, {c.rows, 1, c.value_head_dim});
     // Queries do not look at that element, so scores stay finite.
-    inputs.q = mx::slice_update(inputs.q, mx::zeros({c.rows, 3, 1}), {0, 0, 5}, {c.rows, 3, 6});
+    const mx::Shape end = {c.rows, 3, 6};
+    inputs.q = mx::slice_update(inputs.q, mx::zeros({c.rows, 3, 1}), mx::Shape{0, 0, 5}, end);
     const auto run = [&] {
       auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
       store->prepare(0, c.rows);

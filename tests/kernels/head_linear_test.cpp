@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/head_linear.h"
+#include "saker/kernels/ops/experts/head_linear.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/layout/block_format.h"
@@ -81,8 +81,9 @@ TEST_P(HeadLinearTest, RowsAreLinearLayersOfTheirHead) {
 
 TEST(HeadLinear, AgreesWithTheReference) {
   const WeightFormat format{.kind = WeightKind::kFloat32};
-  const auto weights =
-      ExpertWeights::pack({{random_weight(format, 5, 7, 1)}, {random_weight(format, 5, 7, 2)}}, format);
+  const auto weights = ExpertWeights::pack(
+      {{random_weight(format, 5, 7, 1)}, {random_weight(format, 5, 7, 2)}}, format
+  );
   const auto x = mx::reshape(random_rows(3, 14, 3), {3, 2, 7});
   const auto difference =
       mx::max(mx::abs(mx::subtract(head_linear(x, weights), head_linear_reference(x, weights))));

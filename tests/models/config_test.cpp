@@ -337,6 +337,9 @@ TEST(Config, EveryArchitectureReadsASmallConfiguration) {
 TEST(Config, BadValuesAreNamed) {
   const auto refused = [](ErrorCode code, const std::string& key, const Json& value) {
     for (const auto type : supported_model_types()) {
+      if (key == "head_dim" && has_latents(type)) {
+        continue;  // Heads have other fields.
+      }
       auto config = small_config(type);
       config[key] = value;
       expect_error(code, {key}, [&] { check_config(config); });

@@ -151,9 +151,7 @@ mx::array KvBuffer::keys(std::int64_t first, std::int64_t last) const {
 mx::array KvBuffer::values(std::int64_t first, std::int64_t last) const {
   if (!values_) {
     const auto all = keys(first, last);
-    return mx::slice(
-        all, {0, 0, 0, 0}, {1, shape_.kv_heads, all.shape(2), shape_.value_head_dim}
-    );
+    return mx::slice(all, {0, 0, 0, 0}, {1, shape_.kv_heads, all.shape(2), shape_.value_head_dim});
   }
   return rows(*values_, first, last);
 }

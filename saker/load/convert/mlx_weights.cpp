@@ -146,6 +146,54 @@ std::vector<ModelTensor> unfused(
   };
 }
 
+// Some rows of each head in a tensor [heads * rows, K].
+ModelTensor rows_of_heads(
+    std::string name, const Tensor& tensor, const models::LatentRows& heads, int first, int count
+) {
+  ModelTensor result{.name = std::move(name), .parts = {}, .stacked = true, .offset = 0.0F};
+  Tensor part = tensor;
+  part.shape = {count, tensor.shape[1]};
+  const std::size_t row_bytes = part.nbytes() / static_cast<std::size_t>(count);
+  for (int head = 0; head < heads.heads; ++head) {
+    const int row = head * (heads.keys + heads.values) + first;
+    const std::size_t offset = static_cast<std::size_t>(row) * row_bytes;
+    part.data = std::shared_ptr<const std::byte>(tensor.data, tensor.data.get() + offset);
+    result.parts.push_back(part);
+  }
+  return result;
+}
+
+// The weights of latent attention's heads, which checkpoints have in one tensor; empty for other
+// tensors and for codes.
+std::vector<ModelTensor> split_heads(
+    const std::string& name, const Tensor& tensor, const models::LatentRows& heads
+) {
+  constexpr std::string_view kJoined = "self_attn.kv_b_proj.weight";
+  const bool is_float = tensor.dtype == DType::kFloat32 || tensor.dtype == DType::kFloat16 ||
+                        tensor.dtype == DType::kBFloat16;
+  if (heads.heads == 0 || !is_float || !name.ends_with(kJoined)) {
+    return {};
+  }
+  const std::int64_t rows = std::int64_t{heads.heads} * (heads.keys + heads.values);
+  require(
+      tensor.shape.size() == 2 && tensor.shape[0] == rows && tensor.shape[1] > 0,
+      ErrorCode::kCorruptData,
+      "{} is {}, expected {} rows as the configuration says",
+      quote(name),
+      shape_text(tensor.shape),
+      rows
+  );
+  const std::string scope = name.substr(0, name.size() - kJoined.size()) + "self_attn.";
+  auto keys = rows_of_heads(scope + "embed_q.weight", tensor, heads, 0, heads.keys);
+  keys.turned = true;
+  for (Tensor& part : keys.parts) {
+    std::swap(part.shape[0], part.shape[1]);
+  }
+  auto values =
+      rows_of_heads(scope + "unembed_out.weight", tensor, heads, heads.keys, heads.values);
+  return {std::move(keys), std::move(values)};
+}
+
 ModelTensor stacked(const std::string& name, const std::map<std::size_t, Tensor>& experts) {
   ModelTensor result{.name = name, .parts = {}, .stacked = true, .offset = 0.0F};
   const Tensor& first = experts.begin()->second;
@@ -177,19 +225,26 @@ std::vector<std::int64_t> ModelTensor::shape() const {
   return shape;
 }
 
-std::vector<ModelTensor> mlx_weights(const TensorMap& tensors, const Json& config) {
+std::vector<ModelTensor> mlx_weights(
+    const TensorMap& tensors, const Json& config, const importers::PlaceholderTensors* made
+) {
   std::map<std::string, ModelTensor> named;
   std::map<std::string, std::map<std::size_t, Tensor>> experts;
   const models::TensorRules rules = models::tensor_rules(config);
   const bool sanitizes = rules.needs_sanitizing(tensors);
   const std::string_view scope = rules.mlx_scope(config);
+  const models::LatentRows heads = rules.latent_rows(config);
   for (const auto& [name, tensor] : tensors) {
     if (is_unused(name, config, rules)) {
       continue;
     }
     const std::string renamed = mlx_name(name, tensors, scope);
     const auto expert = expert_name(renamed, rules.experts);
-    auto stacks = unfused(renamed, tensor, rules.experts);
+    const bool lazy = made != nullptr && made->find(tensor).has_value();
+    auto stacks = lazy ? std::vector<ModelTensor>() : unfused(renamed, tensor, rules.experts);
+    if (stacks.empty() && !lazy) {
+      stacks = split_heads(renamed, tensor, heads);
+    }
     if (expert) {
       experts[expert->stack].emplace(expert->expert, tensor);
     } else if (!stacks.empty()) {

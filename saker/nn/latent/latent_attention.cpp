@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/latent/latent_attention.h"
 
-#include "saker/kernels/ops/head_linear.h"
+#include "saker/kernels/ops/experts/head_linear.h"
 #include "saker/kernels/ops/rope.h"
 
 #include <utility>
@@ -72,9 +72,8 @@ mx::array LatentAttention::queries(const mx::array& input, ForwardContext& conte
   const int dim = options_.plain_dim + options_.rope_dim;
   const auto heads = mx::reshape(wide, {wide.shape(0), options_.heads, dim});
   const auto& table = context.rope_table(*rope_);
-  const auto turned = kernels::rope(
-      columns(heads, options_.plain_dim, dim), table.cos, table.sin, table.pairs
-  );
+  const auto turned =
+      kernels::rope(columns(heads, options_.plain_dim, dim), table.cos, table.sin, table.pairs);
   const auto q =
       kernels::head_linear(columns(heads, 0, options_.plain_dim), heads_.to_latent, turned);
   const QueryScaling& scaling = options_.query_scaling;

@@ -100,9 +100,7 @@ LatentWeights split(const Weights& scope, const LatentOptions& options) {
         .biases = {},
         .name = tensors.name,
     }});
-    values.push_back(
-        {rows_of(tensors, head * head_rows + options.plain_dim, options.value_dim)}
-    );
+    values.push_back({rows_of(tensors, head * head_rows + options.plain_dim, options.value_dim)});
   }
   return {
       kernels::ExpertWeights::pack(keys, turned),

@@ -24,7 +24,7 @@
 namespace saker::nn {
 
 // The computation of a part: on tokens together, or on each alone.
-using LayerMixer = 
+using LayerMixer =
     std::variant<Attention, SharedAttention, LatentAttention, GatedDeltaNet, GatedMlp, Moe>;
 
 struct ResidualPart {

@@ -156,9 +156,7 @@ class ChunkWalk {
     return reinterpret_cast<const std::byte*>(scratch_.clean);
   }
 
-  Block block_of(
-      int page, int head, HeadRange heads, const std::byte* values, bool clean
-  ) const {
+  Block block_of(int page, int head, HeadRange heads, const std::byte* values, bool clean) const {
     const std::byte* next = values;
     if (head + 1 < heads.end) {
       next = keys_of(page, head + 1);

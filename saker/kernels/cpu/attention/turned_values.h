@@ -51,10 +51,12 @@ inline void turn_float_chunk(const float* keys, int count, float* to) {
 // Two whole chunks of bf16.
 inline void turn_bf16_chunks(const std::uint32_t* keys, std::uint32_t* to) {
   // Lanes of `even` and `odd` in turns.
-  alignas(64) static constexpr std::uint32_t kLow[kVector] = {0, 16, 1, 17, 2, 18, 3, 19,
-                                                              4, 20, 5, 21, 6, 22, 7, 23};
-  alignas(64) static constexpr std::uint32_t kHigh[kVector] = {8,  24, 9,  25, 10, 26, 11, 27,
-                                                               12, 28, 13, 29, 14, 30, 15, 31};
+  alignas(64) static constexpr std::uint32_t kLow[kVector] = {
+      0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+  };
+  alignas(64) static constexpr std::uint32_t kHigh[kVector] = {
+      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+  };
   constexpr int kChunkWords = kBlock / 2 * kVector;
   const U32x16 low = load_u32(kLow);
   const U32x16 high = load_u32(kHigh);
@@ -67,9 +69,8 @@ inline void turn_bf16_chunks(const std::uint32_t* keys, std::uint32_t* to) {
     for (int i = 0; i < kVector; i += 2) {
       const U32x16 even =
           bit_or(bit_and(lines[i], broadcast_u32(0xffffU)), shift_left<16>(lines[i + 1]));
-      const U32x16 odd = bit_or(
-          shift_right<16>(lines[i]), bit_and(lines[i + 1], broadcast_u32(0xffff0000U))
-      );
+      const U32x16 odd =
+          bit_or(shift_right<16>(lines[i]), bit_and(lines[i + 1], broadcast_u32(0xffff0000U)));
       std::uint32_t* at = to + (key + i) / 2 * kVector;
       store_u32(at, {_mm512_permutex2var_epi32(even.v, low.v, odd.v)});
       store_u32(at + kChunkWords, {_mm512_permutex2var_epi32(even.v, high.v, odd.v)});
@@ -95,7 +96,7 @@ inline void turn_float_words(const std::uint32_t* keys, std::uint32_t* to) {
 // Writes the block's values to `to`.
 inline void turn_values(const AttendShape& shape, const std::byte* block, std::uint32_t* to) {
   const auto* keys = reinterpret_cast<const std::uint32_t*>(block);
-  const int chunk_rows = shape.bf16 ? kVector / 2 : kVector;  // Of 64 words each.
+  const int chunk_rows = shape.bf16 ? kVector / 2 : kVector;  // Rows of 64 words.
   const int chunk_words = chunk_rows * kBlock;
   int chunk = 0;
 #if defined(SAKER_TRANSPOSES)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/ops/head_linear.h"
+#include "saker/kernels/ops/experts/head_linear.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
@@ -105,7 +105,9 @@ mx::array cpu_head_linear(
     inputs.push_back(mx::astype(*tail, mx::float32));
   }
   const auto body = [=](const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) {
-    return [=, rows = StridedRows(arrays[0]), tails = StridedRows(arrays.back()),
+    return [=,
+            rows = StridedRows(arrays[0]),
+            tails = StridedRows(arrays.back()),
             out = outputs[0].data<float>()]() mutable {
       // One row's products lie in order already.
       if (tail_width == 0 && shape[0] == 1) {
