@@ -72,8 +72,8 @@ inline void turn_bf16_chunks(const std::uint32_t* keys, std::uint32_t* to) {
       const U32x16 odd =
           bit_or(shift_right<16>(lines[i]), bit_and(lines[i + 1], broadcast_u32(0xffff0000U)));
       std::uint32_t* at = to + (key + i) / 2 * kVector;
-      store_u32(at, {_mm512_permutex2var_epi32(even.v, low.v, odd.v)});
-      store_u32(at + kChunkWords, {_mm512_permutex2var_epi32(even.v, high.v, odd.v)});
+      store_u32(at, permute_two(even, low, odd));
+      store_u32(at + kChunkWords, permute_two(even, high, odd));
     }
   }
 }
