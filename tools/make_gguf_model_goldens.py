@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the converter takes a checkpoint for, and fields of configurations that it needs and goldens lack.
 CLASSES = {
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
+    "deepseek_v2": ("DeepseekV2ForCausalLM", {}),
+    "deepseek_v3_single": ("DeepseekV3ForCausalLM", {}),
     "exaone4": ("Exaone4ForCausalLM", {}),
     "granite": ("GraniteForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),

@@ -59,6 +59,13 @@ MINISTRAL3 = dict(BASE, model_type="ministral3", tie_word_embeddings=True, rope_
     type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=6, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
     mscale_all_dim=1.0, llama_4_scaling_beta=0.5))
 
+DEEPSEEK_YARN = dict(YARN, original_max_position_embeddings=8, mscale=0.7, mscale_all_dim=1.0)
+DEEPSEEK = dict(BASE, model_type="deepseek_v3", tie_word_embeddings=False, head_dim=None, num_key_value_heads=4,
+                q_lora_rank=24, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=24, attention_bias=False,
+                first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2,
+                moe_intermediate_size=20, n_group=4, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=True,
+                rope_scaling=DEEPSEEK_YARN)
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -136,13 +143,30 @@ CASES = {
     "hunyuan_v1_dense": (BOTH, dict(model_type="hunyuan_v1_dense", tie_word_embeddings=True, attention_bias=False,
                                     rope_scaling=dict(type="dynamic", alpha=100.0, factor=1.0)), {}),
     "ernie4_5": (BOTH, dict(model_type="ernie4_5", tie_word_embeddings=True, use_bias=False), {}),
+    "deepseek_v2": (BOTH, dict(DEEPSEEK, model_type="deepseek_v2", q_lora_rank=None, topk_method="group_limited_greedy",
+                               scoring_func="softmax", norm_topk_prob=False, aux_loss_alpha=0.0,
+                               rope_scaling=dict(DEEPSEEK_YARN, mscale_all_dim=0.7)),
+                    dict(one_by_one=True)),
+    "deepseek_v3": (BOTH, DEEPSEEK, {}),
+    # As it is published: experts one by one, one tensor for the heads' weights.
+    "deepseek_v3_single": (BOTH, dict(DEEPSEEK, q_lora_rank=None, n_group=1, topk_group=1, n_shared_experts=1,
+                                      moe_layer_freq=1, rope_scaling=None), dict(one_by_one=True, one_tensor=True)),
+    # All experts are chosen, since rounding can turn a choice.
+    "deepseek_v3_q4": (MLX, dict(DEEPSEEK, hidden_size=64, q_lora_rank=32, qk_nope_head_dim=32, v_head_dim=32, intermediate_size=96,
+                                 n_routed_experts=3, n_group=1, topk_group=1, moe_intermediate_size=32, n_shared_experts=1),
+                       dict(dtype=mx.bfloat16, bits=4)),
+    # transformers has another epsilon for the norms of latents.
+    "glm4_moe_lite": (MLX, dict(DEEPSEEK, model_type="glm4_moe_lite", n_group=1, topk_group=1, rope_scaling=None, rms_norm_eps=1e-2), {}),
+    "kimi_k25": (MLX, dict(model_type="kimi_k25", vocab_size=96, text_config=dict(
+        DEEPSEEK, model_type="kimi_k2", n_group=1, topk_group=1)), {}),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
 
 
 def drop_none(config):
-    return {k: drop_none(v) if isinstance(v, dict) else v for k, v in config.items() if v is not None}
+    """Without fields that are None, except those for which that is a value."""
+    return {k: drop_none(v) if isinstance(v, dict) else v for k, v in config.items() if v is not None or k == "q_lora_rank"}
 
 
 def mlx_model(config):
@@ -163,12 +187,14 @@ def random_weights(model, config, dtype, seed):
         elif "norm" in name:
             offset = config["model_type"].startswith("gemma") and not config["model_type"].startswith("gemma4")
             data = (0.0 if offset else 1.0) + 0.2 * data
+        elif name.endswith("e_score_correction_bias"):
+            data *= 0.5
         elif name.endswith("layer_scalar"):
             data = 0.8 + 0.1 * data
         else:
             data *= 0.2
         weights[name] = mx.array(data).astype(dtype)
-    if config.get("text_config"):
+    if config.get("text_config") and config["model_type"] != "kimi_k25":
         weights = {k: v for k, v in weights.items() if "lm_head" not in k}
     return weights
 
@@ -225,6 +251,18 @@ def published(weights):
     return result
 
 
+def join_heads(weights):
+    """The heads' own weights as transformers stores them: one tensor, the keys' part as it is multiplied."""
+    result = dict(weights)
+    for name in weights:
+        if name.endswith(".embed_q.weight"):
+            scope = name.removesuffix("embed_q.weight")
+            keys, values = result.pop(name), result.pop(f"{scope}unembed_out.weight")
+            both = mx.concatenate([mx.swapaxes(keys, 1, 2), values], axis=1)
+            result[f"{scope}kv_b_proj.weight"] = both.reshape(-1, both.shape[-1])
+    return result
+
+
 def hf_model(config, weights):
     import torch  # Only here: what mlx-lm runs needs no transformers.
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM
@@ -234,7 +272,7 @@ def hf_model(config, weights):
     settings = kind(**json.loads(json.dumps({"pad_token_id": 0, **{k: v for k, v in text.items() if k != "model_type"}})))
     settings._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
-    stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_experts(weights)
+    stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_heads(join_experts(weights))
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -311,6 +349,7 @@ def make_case(name, seed, reference=None):
         weights.pop("lm_head.weight", None)
     stored = one_by_one(weights) if options.get("one_by_one") else dict(weights)
     stored = published(stored) if options.get("published") else stored
+    stored = join_heads(stored) if options.get("one_tensor") else stored
     runs = []
     if reference in (MLX, BOTH):
         runs.append(mlx_reference(model))

@@ -13,14 +13,45 @@
 namespace saker::cache {
 namespace {
 
-// Rows [first, last) of [1, H_kv, S, D] in a store's layout: [H_kv, n, D], evaluated.
-KeyValues store_rows(const KeyValues& rows, mx::Dtype dtype, int first, int last) {
+// Elements [first, last) of rows.
+mx::array elements(const mx::array& rows, int first, int last) {
+  mx::Shape begin(rows.ndim(), 0);
+  mx::Shape end = rows.shape();
+  begin.back() = first;
+  end.back() = last;
+  return mx::slice(rows, std::move(begin), std::move(end));
+}
+
+// Rows with values in their keys are two parts outside, as mlx-lm has them: the values, then the
+// keys' other elements.
+KeyValues shown(const kernels::KvShape& shape, KeyValues rows) {
+  if (!shape.values_in_keys) {
+    return rows;
+  }
+  return {rows.values, elements(rows.keys, shape.value_head_dim, shape.head_dim)};
+}
+
+// Elements of both parts.
+std::pair<int, int> shown_widths(const kernels::KvShape& shape) {
+  const int keys = shape.head_dim;
+  const int values = shape.value_head_dim;
+  return shape.values_in_keys ? std::pair(values, keys - values) : std::pair(keys, values);
+}
+
+// Rows [first, last) of [1, H_kv, S, D], as they are shown, in a store's layout: [H_kv, n, D],
+// evaluated.
+KeyValues store_rows(const KeyValues& rows, const kernels::KvShape& shape, int first, int last) {
+  const mx::Dtype dtype = shape.dtype;
   const auto cut = [&](const mx::array& part) {
     const mx::Shape end = {1, part.shape(1), last, part.shape(3)};
     const auto chosen = mx::slice(part, {0, 0, first, 0}, end);
     return mx::contiguous(mx::astype(mx::squeeze(chosen, 0), dtype));
   };
   KeyValues result = {cut(rows.keys), cut(rows.values)};
+  if (shape.values_in_keys) {
+    const auto whole = mx::concatenate({result.keys, result.values}, 2);
+    result = {whole, result.keys};
+  }
   mx::eval(result.keys, result.values);
   return result;
 }
@@ -69,8 +100,9 @@ void PagedCache::check_rows(const mx::array& rows, int head_dim, std::string_vie
 }
 
 int PagedCache::check_pair(const mx::array& keys, const mx::array& values) const {
-  check_rows(keys, store_->shape().head_dim, "keys");
-  check_rows(values, store_->shape().value_head_dim, "values");
+  const auto [key_width, value_width] = shown_widths(store_->shape());
+  check_rows(keys, key_width, "keys");
+  check_rows(values, value_width, "values");
   require(
       values.shape(2) == keys.shape(2),
       ErrorCode::kInvalidArgument,
@@ -92,7 +124,7 @@ void PagedCache::make_room(int row_count) {
 
 KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
   const int count = check_pair(keys, values);
-  const auto rows_to_write = store_rows({keys, values}, store_->shape().dtype, 0, count);
+  const auto rows_to_write = store_rows({keys, values}, store_->shape(), 0, count);
   make_room(count);
   store_->write(offset_, rows_to_write.keys, rows_to_write.values);
   offset_ += count;
@@ -147,10 +179,13 @@ KeyValues PagedCache::rows(std::int64_t offset, std::int64_t recent) const {
     }
     return mx::expand_dims(newest, 0);  // [1, H_kv, S, D]
   };
-  return {
-      read([&](std::int64_t from, int count) { return store_->keys(from, count); }),
-      read([&](std::int64_t from, int count) { return store_->values(from, count); }),
-  };
+  return shown(
+      store_->shape(),
+      {
+          read([&](std::int64_t from, int count) { return store_->keys(from, count); }),
+          read([&](std::int64_t from, int count) { return store_->values(from, count); }),
+      }
+  );
 }
 
 std::optional<KeyValues> PagedCache::view() const {
@@ -192,7 +227,7 @@ void PagedCache::replace(std::int64_t offset, int count, const WriteRows& write)
 void PagedCache::assign(std::int64_t offset, const std::optional<KeyValues>& rows) {
   const int count = rows ? check_pair(rows->keys, rows->values) : 0;
   replace(offset, count, [&](kernels::KvStore& store, std::int64_t position, int first, int last) {
-    const auto part = store_rows(*rows, store.shape().dtype, first, last);
+    const auto part = store_rows(*rows, store.shape(), first, last);
     store.write(position, part.keys, part.values);
   });
 }

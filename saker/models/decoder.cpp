@@ -234,6 +234,9 @@ nn::LayerMixer token_mixer(const LayerParts& parts) {
     return nn::GatedDeltaNet(parts.weights / "linear_attn", parts.config.delta);
   }
   const auto scope = parts.weights / "self_attn";
+  if (parts.config.latent) {
+    return nn::LatentAttention(scope, *parts.config.latent, parts.rope);
+  }
   const auto options = parts.config.attention(parts.index);
   if (layer.shares_rows_of) {
     return nn::SharedAttention(scope, options, parts.rope, *layer.shares_rows_of);
@@ -242,9 +245,9 @@ nn::LayerMixer token_mixer(const LayerParts& parts) {
 }
 
 nn::LayerMixer feed_forward(const LayerParts& parts) {
-  const auto scope = parts.weights / "mlp";
+  const auto scope = parts.weights / parts.config.feed_forward;
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
-    return nn::Moe(scope, parts.config.moe);
+    return nn::Moe(scope, parts.config.moe, parts.weights);
   }
   return nn::GatedMlp(scope, parts.config.mlp(parts.index));
 }

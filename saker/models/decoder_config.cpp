@@ -106,7 +106,13 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
 
 nn::MlpOptions DecoderConfig::mlp(int layer) const {
   const int own = layers.at(static_cast<std::size_t>(layer)).intermediate;
-  return {hidden, own > 0 ? own : intermediate, activation, joined_projections};
+  return {
+      .hidden = hidden,
+      .intermediate = own > 0 ? own : intermediate,
+      .activation = activation,
+      .joined = joined_projections,
+      .names = mlp_names,
+  };
 }
 
 nn::LayerInputOptions DecoderConfig::layer_inputs() const {
@@ -122,6 +128,17 @@ nn::LayerInputOptions DecoderConfig::layer_inputs() const {
 
 kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype)
     const {
+  if (latent) {
+    const bool wide = bits == kernels::kFloat32Bits;
+    return {
+        .kv_heads = 1,
+        .head_dim = latent->row_dim(),
+        .value_head_dim = latent->rank,
+        .dtype = wide ? mx::float32 : dtype,
+        .bits = wide ? kernels::kUnquantizedBits : bits,
+        .values_in_keys = true,
+    };
+  }
   const int dim = head_dim_of(layer);
   const int row_heads = layer.kv_heads > 0 ? layer.kv_heads : kv_heads;
   if (bits == kernels::kFloat32Bits) {
@@ -170,7 +187,8 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   DecoderConfig result;
   result.model_type = json_string(config, "model_type", "");
   result.hidden = static_cast<int>(json_int_in(config, "hidden_size", 1, kMaxSize));
-  result.intermediate = static_cast<int>(json_int_in(config, "intermediate_size", 1, kMaxSize));
+  result.intermediate =
+      static_cast<int>(read_size(config, "intermediate_size", defaults.intermediate, kMaxSize));
   result.vocab_size =
       static_cast<int>(read_size(config, "vocab_size", defaults.vocab_size, kMaxSize));
   const auto layer_count = json_int_in(config, "num_hidden_layers", 1, kMaxLayers);

@@ -13,6 +13,7 @@
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/latent/latent_weights.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
@@ -29,10 +30,11 @@ namespace saker::models {
 
 // An architecture's defaults for missing fields; 0: derived from other fields.
 struct ConfigDefaults {
-  std::int64_t heads = 0;       // 0: must be given.
-  std::int64_t kv_heads = 0;    // 0: as many as heads.
-  std::int64_t head_dim = 0;    // 0: hidden_size / heads.
-  std::int64_t vocab_size = 0;  // 0: must be given.
+  std::int64_t heads = 0;         // 0: must be given.
+  std::int64_t kv_heads = 0;      // 0: as many as heads.
+  std::int64_t head_dim = 0;      // 0: hidden_size / heads.
+  std::int64_t vocab_size = 0;    // 0: must be given.
+  std::int64_t intermediate = 0;  // 0: must be given.
   std::int64_t context_length = 32768;
   kernels::Activation activation = kernels::Activation::kSilu;
   nn::RopeKeys rope = {};
@@ -88,11 +90,14 @@ struct DecoderConfig {
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
-  nn::GatedDeltaOptions delta;  // For linear-attention layers.
-  nn::MoeOptions moe;           // For layers with experts.
-  int layer_input_size = 0;     // See nn::LayerInputOptions.
-  bool bidirectional = false;   // See ModelInfo.
-  EmbeddingConfig embedding;    // Without a section in the file: the architecture's.
+  std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
+  nn::GatedDeltaOptions delta;              // For linear-attention layers.
+  nn::MoeOptions moe;                       // For layers with experts.
+  std::string_view feed_forward = "mlp";    // The scope of a layer's MLP or experts.
+  nn::MlpNames mlp_names;
+  int layer_input_size = 0;    // See nn::LayerInputOptions.
+  bool bidirectional = false;  // See ModelInfo.
+  EmbeddingConfig embedding;   // Without a section in the file: the architecture's.
   const RerankFormat* rerank = nullptr;
 
   nn::AttentionOptions attention(int layer) const;

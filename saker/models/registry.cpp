@@ -28,6 +28,8 @@ struct Row {
 
 constexpr std::array kTable{
     Row{"cohere2", cohere2},
+    Row{"deepseek_v2", deepseek_v2},
+    Row{"deepseek_v3", deepseek_v3},
     Row{"ernie4_5", ernie4_5},
     Row{"exaone4", exaone4},
     Row{"gemma", gemma},
@@ -39,8 +41,11 @@ constexpr std::array kTable{
     Row{"gemma4_unified", gemma4},
     Row{"gemma4_unified_text", gemma4},
     Row{"generic", generic},
+    Row{"glm4_moe_lite", glm4_moe_lite},
     Row{"granite", granite},
     Row{"hunyuan_v1_dense", hunyuan_v1_dense},
+    Row{"kimi_k2", deepseek_v3},
+    Row{"kimi_k25", deepseek_v3},
     Row{"llama", llama},
     Row{"ministral3", ministral3},
     Row{"mistral", mistral},

@@ -7,6 +7,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/tensor.h"
 #include "saker/kernels/layout/weight_format.h"
+#include "saker/nn/mlp_names.h"
 
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,13 @@ struct SanitizedTensor {
   float offset = 0.0F;              // Is added to every element, in the tensor's own dtype.
 };
 
+// Rows of `kv_b_proj` by head (see nn::LatentOptions): those of the keys, then those of the values.
+struct LatentRows {
+  int heads = 0;  // 0: the tensor is not split.
+  int keys = 0;
+  int values = 0;
+};
+
 struct TensorRules {
   // True for tensors that checkpoints may have and the model never reads.
   bool (*is_unread)(std::string_view name, const Json& config) = [](std::string_view, const Json&) {
@@ -45,6 +53,12 @@ struct TensorRules {
       [](std::string_view, std::vector<std::int64_t> shape) {
         return SanitizedTensor{.shape = std::move(shape)};
       };
+
+  // Names of experts, which mlx-lm's model has stacked.
+  nn::MoeNames experts = {};
+
+  // How mlx-lm's model splits `kv_b_proj` into `embed_q` and `unembed_out`.
+  LatentRows (*latent_rows)(const Json& config) = [](const Json&) { return LatentRows(); };
 
   // True for tensors that keep their dtype, whatever the others become.
   bool (*keeps_dtype)(std::string_view name) = [](std::string_view) { return false; };

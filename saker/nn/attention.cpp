@@ -6,10 +6,7 @@
 #include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/ops/rope.h"
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,18 +32,6 @@ std::vector<MergedLinear::Part> inputs(const Weights& weights, const AttentionOp
 Norm head_norm(const Weights& weights, const AttentionOptions& options, int heads) {
   const int joined = options.norms_join_heads ? heads : 1;
   return {weights, joined * options.head_dim, *options.head_norm, heads / joined};
-}
-
-// The scale of each row's queries, [N, 1, 1].
-mx::array query_scales(const QueryScaling& scaling, std::span<const std::int64_t> positions) {
-  std::vector<float> scales;
-  scales.reserve(positions.size());
-  for (const std::int64_t position : positions) {
-    const auto whole_periods = position / scaling.period;
-    const double growth = std::log1p(static_cast<double>(whole_periods));
-    scales.push_back(static_cast<float>(1.0 + scaling.beta * growth));
-  }
-  return mx::array(scales.data(), {static_cast<int>(scales.size()), 1, 1});
 }
 
 }  // namespace
@@ -115,14 +100,8 @@ kernels::ResidualNorm Attention::add_to(
 bool Attention::is_merged(const ForwardContext& context, const Spans& spans) const {
   const bool has_plain_norms = q_norm_.has_value() == merged_norms_.has_value();
   return !options_.output_gate && !options_.keys_are_values && !value_norm_ && has_plain_norms &&
-         !scales_queries(context) && context.adapters().base_only() &&
+         options_.query_scaling.is_one(context.positions()) && context.adapters().base_only() &&
          kernels::attends_merged(spans);
-}
-
-bool Attention::scales_queries(const ForwardContext& context) const {
-  return std::ranges::any_of(context.positions(), [&](std::int64_t position) {
-    return !options_.query_scaling.is_one(position);
-  });
 }
 
 kernels::MergedHeads Attention::merged_heads(ForwardContext& context) const {
@@ -189,9 +168,8 @@ mx::array Attention::attend_apart(const mx::array& x, ForwardContext& context, c
   auto q = prepared(heads, q_norm_, context);
   const auto k = prepared(mx::reshape(parts[1], {rows, options_.kv_heads, dim}), k_norm_, context);
   auto v = mx::reshape(parts.back(), {rows, options_.kv_heads, dim});  // [N, H_kv, D]
-  if (scales_queries(context)) {
-    const auto scales = query_scales(options_.query_scaling, context.positions());
-    q = mx::astype(mx::multiply(q, scales), q.dtype());
+  if (!options_.query_scaling.is_one(context.positions())) {
+    q = options_.query_scaling.scaled(q, context.positions());
   }
   if (value_norm_) {
     v = kernels::rms_norm(v, *value_norm_, options_.value_norm->eps);

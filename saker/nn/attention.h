@@ -9,25 +9,17 @@
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/query_scaling.h"
 #include "saker/nn/rope.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 namespace saker::nn {
-
-// A scale of queries that grows with their position: 1 + beta * log(1 + floor(position / period)).
-struct QueryScaling {
-  double beta = 0.0;  // 0: none.
-  std::int64_t period = 1;
-
-  bool is_one(std::int64_t position) const { return beta == 0.0 || position < period; }
-};
 
 // Names of modules that differ between architectures.
 struct AttentionNames {
@@ -90,7 +82,6 @@ class Attention {
   mx::array prepared(
       const mx::array& heads, const std::optional<Norm>& norm, ForwardContext& context
   ) const;
-  bool scales_queries(const ForwardContext& context) const;
 
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;

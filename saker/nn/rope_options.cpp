@@ -112,6 +112,10 @@ void read_yarn(const Json& config, const Json& parameters, RopeOptions& options)
           ? yarn_scale(options.factor, mscale) / yarn_scale(options.factor, mscale_all_dim)
           : yarn_scale(options.factor, 1.0);
   options.attention_factor = number_above(parameters, "attention_factor", inferred, 0.0);
+  if (mscale_all_dim > 0.0) {
+    const double scale = yarn_scale(options.factor, mscale_all_dim);
+    options.score_factor = scale * scale;
+  }
 }
 
 void read_llama3(const Json& config, const Json& parameters, RopeOptions& options) {

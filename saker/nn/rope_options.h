@@ -36,8 +36,9 @@ struct RopeOptions {
   double high_freq_factor = 4.0;     // Llama 3.
   double beta_fast = 32.0;  // YaRN: rotations in the original context that end and start the ramp.
   double beta_slow = 1.0;
-  bool truncate = true;              // YaRN: ramp borders are whole dimensions.
-  double attention_factor = 1.0;     // YaRN, factors: multiplies cos and sin.
+  bool truncate = true;           // YaRN: ramp borders are whole dimensions.
+  double attention_factor = 1.0;  // YaRN, factors: multiplies cos and sin.
+  double score_factor = 1.0;      // YaRN with mscale_all_dim: multiplies latent attention's scores.
   std::vector<double> factors = {};  // kFactors: one per rotating pair.
   kernels::RopePairs pairs = kernels::RopePairs::kHalves;
 

@@ -46,6 +46,9 @@ TEST_P(DflashFamilies, AnswerAsWithoutDrafts) {
     config["num_target_layers"] = target->info().layer_count;
     const auto draft = models::random_dflash(config);
     for (const int kv_bits : {16, 8}) {
+      if (kv_bits < 16 && models::has_latents(GetParam())) {
+        continue;  // Their rows are not quantized.
+      }
       SCOPED_TRACE("kv_bits " + std::to_string(kv_bits));
       const auto counts =
           expect_plain_answers(*target, dflash_of(*draft, *target), requests_of(kv_bits));

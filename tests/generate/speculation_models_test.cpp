@@ -145,6 +145,9 @@ TEST_P(Families, AnswerAsWithoutDrafts) {
   const auto model = models::random_model(config_of(GetParam()), {});
   const auto other = models::random_model(config_of("llama"), {.seed = 5});
   for (const auto& [kv_bits, max_kv_size] : {std::pair(16, 0), {16, 13}, {8, 0}, {4, 0}}) {
+    if (kv_bits < 16 && models::has_latents(GetParam())) {
+      continue;  // Their rows are not quantized.
+    }
     SCOPED_TRACE("kv_bits " + std::to_string(kv_bits));
     const Cell cell(*model, requests_of(kv_bits, max_kv_size));
     // Its own draft model is right wherever rows and noise are the same.

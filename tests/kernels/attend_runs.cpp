@@ -45,6 +45,9 @@ AttendInputs random_inputs(const AttendCase& c) {
       normal(c.kv_heads, c.head_dim, 1),
       normal(c.kv_heads, c.value_head_dim, 2),
   };
+  if (c.values_in_keys) {
+    inputs.v = mx::slice(inputs.k, {0, 0, 0}, {c.rows, c.kv_heads, c.value_head_dim});
+  }
   mx::eval(inputs.q, inputs.k, inputs.v);
   return inputs;
 }

@@ -29,8 +29,12 @@ struct AttendCase {
   int keep = 0;
   int rows = 1;
   std::uint64_t seed = 0;
+  bool values_in_keys = false;   // The values are the keys' first elements,
+  bool stores_them_once = true;  // and a store knows that.
 
-  KvShape shape() const { return {kv_heads, head_dim, value_head_dim, dtype, bits}; }
+  KvShape shape() const {
+    return {kv_heads, head_dim, value_head_dim, dtype, bits, values_in_keys && stores_them_once};
+  }
 };
 
 // Restores the instruction set and the threads.

@@ -60,6 +60,53 @@ RC_GTEST_FIXTURE_PROP(AttendTest, ContiguousRowsAgreeWithTheReference, ()) {
   }
 }
 
+// Values that lie in keys are turned for each block; the bits are those of values beside keys.
+RC_GTEST_FIXTURE_PROP(AttendTest, ValuesInKeysHaveTheBitsOfStoredOnes, ()) {
+  use_random_machine();
+  AttendCase c = random_case(300);
+  c.head_dim = *rc::gen::element(10, 13, 40, 96, 160, 576);
+  c.value_head_dim = *rc::gen::element(1, 7, 8, 9, 10, 32, 48, 512);
+  c.value_head_dim = std::min(c.value_head_dim, c.head_dim);
+  c.group = *rc::gen::element(1, 3, 20, 70);
+  c.bits = 16;
+  c.values_in_keys = true;
+  const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kPaged, KvLayout::kContiguous);
+  const std::vector<int> sizes = {*rc::gen::element(1, 7, 64, 100, 300)};
+  const auto once = run_in_parts(c, sizes, layout);
+  c.stores_them_once = false;
+  RC_ASSERT(same_bits(once, run_in_parts(c, sizes, layout)));
+}
+
+// Rows with an infinite value are computed again without it, and it reaches only rows that see it.
+TEST_F(AttendTest, InfiniteValuesInKeysHaveTheBitsOfStoredOnes) {
+  for (const auto& set : instruction_sets()) {
+    select_instruction_set(set);
+    AttendCase c;
+    c.group = 3;
+    c.head_dim = 48;
+    c.value_head_dim = 32;
+    c.rows = 90;
+    c.values_in_keys = true;
+    AttendInputs inputs = random_inputs(c);
+    const auto row = mx::full({1, 1, 1}, std::numeric_limits<float>::infinity());
+    inputs.k = mx::slice_update(inputs.k, row, mx::Shape{70, 0, 5}, mx::Shape{71, 1, 6});
+    inputs.v = mx::slice(inputs.k, {0, 0, 0}, {c.rows, 1, c.value_head_dim});
+    // Queries do not look at that element, so scores stay finite.
+    const mx::Shape end = {c.rows, 3, 6};
+    inputs.q = mx::slice_update(inputs.q, mx::zeros({c.rows, 3, 1}), mx::Shape{0, 0, 5}, end);
+    const auto run = [&] {
+      auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+      store->prepare(0, c.rows);
+      return floats_of(
+          attend(inputs.q, inputs.k, inputs.v, {span_of(c, 0, c.rows, 0, store)}, c.options)
+      );
+    };
+    const auto once = run();
+    c.stores_them_once = false;
+    EXPECT_TRUE(same_bits(once, run())) << set;
+  }
+}
+
 RC_GTEST_FIXTURE_PROP(AttendTest, BidirectionalRowsSeeTheirWholeSpan, ()) {
   use_random_machine();
   AttendCase c = random_case(150);

@@ -33,19 +33,21 @@ constexpr float kHalf = 0.08F;
 constexpr float kSharp = 0.5F;
 
 constexpr Case kCases[] = {
-    {"llama", kExact},           {"llama_bias", kExact}, {"llama_layers", kExact},
-    {"llama_f16", kHalf},        {"mistral", kExact},    {"qwen2", kExact},
-    {"qwen2_window", kExact},    {"qwen3", kExact},      {"qwen3_yarn", kExact},
-    {"qwen3_bf16", kHalf},       {"qwen3_q4", kHalf},    {"qwen3_q8", kHalf},
-    {"qwen3_mixed", kHalf},      {"qwen3_moe", kExact},  {"qwen3_moe_single", kExact},
-    {"qwen3_moe_q4", kHalf},     {"qwen3_5", kExact},    {"qwen3_5_published", kExact},
-    {"gemma", kExact},           {"gemma2", kExact},     {"gemma3", kExact},
-    {"gemma3_nested", kExact},   {"gemma4", kExact},     {"gemma4_small", kExact},
-    {"gemma4_small_q4", kSharp}, {"cohere2", kExact},    {"ernie4_5", kExact},
-    {"exaone4", kExact},         {"granite", kExact},    {"hunyuan_v1_dense", kExact},
-    {"ministral3", kExact},      {"mistral3", kExact},   {"olmo2", kExact},
-    {"olmo3", kExact},           {"phi3", kExact},       {"phi3_window", kExact},
-    {"qwen3_vl", kExact},        {"seed_oss", kExact},   {"smollm3", kExact},
+    {"llama", kExact},           {"llama_bias", kExact},    {"llama_layers", kExact},
+    {"llama_f16", kHalf},        {"mistral", kExact},       {"qwen2", kExact},
+    {"qwen2_window", kExact},    {"qwen3", kExact},         {"qwen3_yarn", kExact},
+    {"qwen3_bf16", kHalf},       {"qwen3_q4", kHalf},       {"qwen3_q8", kHalf},
+    {"qwen3_mixed", kHalf},      {"qwen3_moe", kExact},     {"qwen3_moe_single", kExact},
+    {"qwen3_moe_q4", kHalf},     {"qwen3_5", kExact},       {"qwen3_5_published", kExact},
+    {"gemma", kExact},           {"gemma2", kExact},        {"gemma3", kExact},
+    {"gemma3_nested", kExact},   {"gemma4", kExact},        {"gemma4_small", kExact},
+    {"gemma4_small_q4", kSharp}, {"cohere2", kExact},       {"ernie4_5", kExact},
+    {"exaone4", kExact},         {"granite", kExact},       {"hunyuan_v1_dense", kExact},
+    {"ministral3", kExact},      {"mistral3", kExact},      {"olmo2", kExact},
+    {"olmo3", kExact},           {"phi3", kExact},          {"phi3_window", kExact},
+    {"deepseek_v2", kExact},     {"deepseek_v3", kExact},   {"deepseek_v3_single", kExact},
+    {"deepseek_v3_q4", kHalf},   {"glm4_moe_lite", kExact}, {"kimi_k25", kExact},
+    {"qwen3_vl", kExact},        {"seed_oss", kExact},      {"smollm3", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

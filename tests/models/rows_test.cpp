@@ -67,6 +67,16 @@ Json random_config(Choices& choices) {
   config["num_experts"] = choices.number(1, 9);
   config["num_experts_per_tok"] = choices.number(1, config["num_experts"].get<int>());
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
+  if (has_latents(config["model_type"].get<std::string>())) {
+    config["n_routed_experts"] = config["num_experts"];
+    config["norm_topk_prob"] = config["model_type"] != "deepseek_v2";
+    config["q_lora_rank"] = choices.number(0, 1) == 1 ? Json(choices.number(1, 40)) : Json(nullptr);
+    config["kv_lora_rank"] = choices.number(1, 90);
+    config["qk_nope_head_dim"] = choices.number(1, 40);
+    config["qk_rope_head_dim"] = 2 * choices.number(1, 12);
+    config["v_head_dim"] = choices.number(1, 40);
+    config["n_shared_experts"] = choices.number(0, 2);
+  }
   config["global_head_dim"] = 8 * choices.number(1, 9);  // A quarter of them rotates.
   config["num_global_key_value_heads"] = kv_heads;
   config["attention_k_eq_v"] = choices.number(0, 1) == 1;
@@ -92,6 +102,11 @@ RandomModelOptions random_options(Choices& choices, Json& config) {
   config["hidden_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(3, 100);
   config["intermediate_size"] = grouped ? 32 * choices.number(1, 4) : choices.number(1, 150);
   config["moe_intermediate_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(1, 90);
+  if (grouped && has_latents(config["model_type"].get<std::string>())) {
+    config["q_lora_rank"] = 32;
+    config["kv_lora_rank"] = 32 * choices.number(1, 3);
+    config["v_head_dim"] = 32;
+  }
   if (grouped) {
     config["head_dim"] = 32;
     config["global_head_dim"] = 32 * choices.number(1, 3);

@@ -19,6 +19,12 @@ inline bool is_hybrid(std::string_view model_type) {
   return model_type.starts_with("qwen3_5");
 }
 
+// True for models whose rows of keys and values are latents.
+inline bool has_latents(std::string_view model_type) {
+  return model_type.starts_with("deepseek") || model_type.starts_with("kimi_k2") ||
+         model_type == "glm4_moe_lite";
+}
+
 inline Json small_config(std::string_view model_type) {
   Json config = {
       {"model_type", model_type},
@@ -67,6 +73,20 @@ inline Json small_config(std::string_view model_type) {
         {"original_max_position_embeddings", 16},
         {"llama_4_scaling_beta", 0.5},
     };
+  }
+  if (has_latents(model_type)) {
+    config.update(
+        {{"q_lora_rank", 20},
+         {"kv_lora_rank", 24},
+         {"qk_nope_head_dim", 8},
+         {"qk_rope_head_dim", 4},
+         {"v_head_dim", 12},
+         {"first_k_dense_replace", 1},
+         {"n_routed_experts", 4},
+         {"n_shared_experts", 1},
+         {"n_group", 1},
+         {"topk_group", 1}}
+    );
   }
   if (is_gemma4(model_type)) {
     config.update(

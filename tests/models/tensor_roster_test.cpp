@@ -50,6 +50,10 @@ INSTANTIATE_TEST_SUITE_P(
     RosterOfGoldens,
     ::testing::Values(
         "cohere2",
+        "deepseek_v2",
+        "deepseek_v3",
+        "deepseek_v3_single",
+        "deepseek_v3_q4",
         "ernie4_5",
         "exaone4",
         "gemma",

@@ -19,6 +19,7 @@ inline AttendShape attend_shape(const KvPages& pages, int heads, float scale, fl
   shape.value_head_dim = layout.value_head_dim;
   shape.value_chunks = (layout.value_head_dim + kLanes - 1) / kLanes;
   shape.bf16 = layout.bf16;
+  shape.values_in_keys = layout.values_in_keys;
   shape.key_codes = layout.key_codes;
   shape.value_codes = layout.value_codes;
   shape.head_bytes = layout.head_bytes;

@@ -31,9 +31,10 @@ void KvBuffer::prepare(std::int64_t first, int count) {
     require(needed <= INT32_MAX, ErrorCode::kCapacity, "cache: {} rows are too many", needed);
     try {
       auto keys = grown(keys_, base, static_cast<int>(needed), shape_.head_dim);
-      auto values = grown(values_, base, static_cast<int>(needed), shape_.value_head_dim);
+      if (!shape_.values_in_keys) {
+        values_ = grown(values_, base, static_cast<int>(needed), shape_.value_head_dim);
+      }
       keys_ = std::move(keys);
-      values_ = std::move(values);
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::kCapacity, fmt::format("cache: no memory for {} rows", needed));
     }
@@ -77,8 +78,11 @@ KvBuffer KvBuffer::slice(std::int64_t first, std::int64_t last) const {
   part.base_ = part.dead_ = part.end_ = std::max<std::int64_t>(first, 0);
   if (first < last) {
     part.keys_ = mx::contiguous(keys(first, last));
-    part.values_ = mx::contiguous(values(first, last));
-    mx::eval(*part.keys_, *part.values_);
+    mx::eval(*part.keys_);
+    if (values_) {
+      part.values_ = mx::contiguous(values(first, last));
+      mx::eval(*part.values_);
+    }
     part.end_ = last;
   }
   return part;
@@ -106,15 +110,18 @@ bool KvBuffer::holds(std::int64_t first, std::int64_t last) const {
 void KvBuffer::for_each_block(const BlockVisitor& visit) const {
   if (keys_.has_value()) {
     mx::array keys = *keys_;
-    mx::array values = *values_;
-    mx::eval(keys, values);
+    mx::eval(keys);
     visit({0, keys.data<void>(), keys.nbytes()});
+  }
+  if (values_.has_value()) {
+    mx::array values = *values_;
+    mx::eval(values);
     visit({0, values.data<void>(), values.nbytes()});
   }
 }
 
 std::size_t KvBuffer::nbytes() const {
-  return keys_.has_value() ? keys_->nbytes() + values_->nbytes() : 0;
+  return (keys_ ? keys_->nbytes() : 0) + (values_ ? values_->nbytes() : 0);
 }
 
 void KvBuffer::write(std::int64_t first, const mx::array& keys, const mx::array& values) {
@@ -126,7 +133,9 @@ void KvBuffer::write(std::int64_t first, const mx::array& keys, const mx::array&
     return mx::slice_update(buffer, mx::astype(rows, shape_.dtype), begin, end);
   };
   keys_ = update(*std::exchange(keys_, std::nullopt), keys, shape_.head_dim);
-  values_ = update(*std::exchange(values_, std::nullopt), values, shape_.value_head_dim);
+  if (values_) {
+    values_ = update(*std::exchange(values_, std::nullopt), values, shape_.value_head_dim);
+  }
 }
 
 mx::array KvBuffer::rows(const mx::array& buffer, std::int64_t first, std::int64_t last) const {
@@ -140,6 +149,10 @@ mx::array KvBuffer::keys(std::int64_t first, std::int64_t last) const {
 }
 
 mx::array KvBuffer::values(std::int64_t first, std::int64_t last) const {
+  if (!values_) {
+    const auto all = keys(first, last);
+    return mx::slice(all, {0, 0, 0, 0}, {1, shape_.kv_heads, all.shape(2), shape_.value_head_dim});
+  }
   return rows(*values_, first, last);
 }
 

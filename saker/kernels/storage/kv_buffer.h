@@ -48,7 +48,7 @@ class KvBuffer {
 
   KvShape shape_;
   std::optional<mx::array> keys_;
-  std::optional<mx::array> values_;
+  std::optional<mx::array> values_;  // None if they are in the keys.
   std::int64_t base_ = 0;
   std::int64_t dead_ = 0;  // Rows below are not needed any more.
   std::int64_t end_ = 0;

@@ -90,7 +90,8 @@ KvPageLayout::KvPageLayout(const KvPageShape& shape)
     : kv_heads(shape.kv_heads),
       head_dim(shape.head_dim),
       value_head_dim(shape.value_head_dim),
-      bf16(shape.bf16) {
+      bf16(shape.bf16),
+      values_in_keys(shape.values_in_keys) {
   if (shape.bits != kUnquantizedBits) {
     key_codes = code_block(shape, CodeSide::kKeys, head_dim, rounded_up(head_dim, 32 / shape.bits));
     value_codes =
@@ -102,7 +103,7 @@ KvPageLayout::KvPageLayout(const KvPageShape& shape)
   const std::size_t element = bf16 ? 2 : 4;
   const auto rows = static_cast<std::size_t>(rounded_up(head_dim, bf16 ? 2 : 1));
   key_bytes = rows * kPageRows * element;
-  const int columns = rounded_up(value_head_dim, kLanes);
+  const int columns = values_in_keys ? 0 : rounded_up(value_head_dim, kLanes);
   head_bytes = key_bytes + static_cast<std::size_t>(columns) * kPageRows * element;
 }
 
@@ -139,6 +140,9 @@ void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, 
 void write_value(
     const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row
 ) {
+  if (layout.values_in_keys) {
+    return;
+  }
   std::byte* base = page + layout.values_at(head);
   if (layout.value_codes.is_quantized()) {
     write_codes(layout.value_codes, CodeSide::kValues, base, slot, row);
@@ -166,7 +170,7 @@ void write_value_pair(
     const float* second
 ) {
   assert(slot % 2 == 0);
-  if (layout.value_codes.is_quantized() || !layout.bf16) {
+  if (layout.value_codes.is_quantized() || !layout.bf16 || layout.values_in_keys) {
     write_value(layout, page, head, slot, first);
     write_value(layout, page, head, slot + 1, second);
     return;
@@ -181,6 +185,23 @@ void write_value_pair(
   }
 }
 
+namespace {
+
+// The first `count` elements of a key that is not quantized.
+void read_key_elements(bool bf16, const std::byte* keys, int slot, int count, std::byte* row) {
+  for (int d = 0; d < count; ++d) {
+    if (bf16) {
+      const std::size_t at = (static_cast<std::size_t>(d / 2) * kPageRows + slot) * 2 + d % 2;
+      elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(keys)[at];
+    } else {
+      elements<float>(row)[d] =
+          elements<float>(keys)[static_cast<std::size_t>(d) * kPageRows + slot];
+    }
+  }
+}
+
+}  // namespace
+
 void read_key(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 ) {
@@ -189,20 +210,17 @@ void read_key(
     read_codes(layout.key_codes, CodeSide::kKeys, base, slot, row);
     return;
   }
-  for (int d = 0; d < layout.head_dim; ++d) {
-    if (layout.bf16) {
-      const std::size_t at = (static_cast<std::size_t>(d / 2) * kPageRows + slot) * 2 + d % 2;
-      elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(base)[at];
-    } else {
-      elements<float>(row)[d] =
-          elements<float>(base)[static_cast<std::size_t>(d) * kPageRows + slot];
-    }
-  }
+  read_key_elements(layout.bf16, base, slot, layout.head_dim, row);
 }
 
 void read_value(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 ) {
+  if (layout.values_in_keys) {
+    const std::byte* keys = page + layout.keys_at(head);
+    read_key_elements(layout.bf16, keys, slot, layout.value_head_dim, row);
+    return;
+  }
   const std::byte* base = page + layout.values_at(head);
   if (layout.value_codes.is_quantized()) {
     read_codes(layout.value_codes, CodeSide::kValues, base, slot, row);

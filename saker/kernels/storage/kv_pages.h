@@ -33,6 +33,7 @@ struct KvPageShape {
   int value_head_dim = 0;
   bool bf16 = true;  // Else float32.
   int bits = kUnquantizedBits;
+  bool values_in_keys = false;
 };
 
 // Offsets inside a page, in bytes.
@@ -49,6 +50,7 @@ struct KvPageLayout {
   int head_dim;
   int value_head_dim;
   bool bf16;
+  bool values_in_keys;  // Then there is no memory for values, and writing them does nothing.
   CodeBlock key_codes;
   CodeBlock value_codes;
   std::size_t key_bytes;   // Keys of one head.

@@ -43,6 +43,20 @@ KvShape checked(const KvShape& shape) {
       shape.bits,
       kUnquantizedBits
   );
+  require(
+      !shape.values_in_keys || shape.value_head_dim <= shape.head_dim,
+      ErrorCode::kInvalidArgument,
+      "cache: got values of {} elements inside of keys of {}",
+      shape.value_head_dim,
+      shape.head_dim
+  );
+  require(
+      !shape.values_in_keys || shape.bits == kUnquantizedBits,
+      ErrorCode::kUnsupported,
+      "cache: got {} bits for rows that are keys and values at once, expected {}",
+      shape.bits,
+      kUnquantizedBits
+  );
   return shape;
 }
 
@@ -53,6 +67,7 @@ KvPageShape page_shape(const KvShape& shape) {
       shape.value_head_dim,
       shape.dtype == mx::bfloat16,
       shape.bits,
+      shape.values_in_keys,
   };
 }
 
@@ -114,7 +129,8 @@ std::size_t kv_row_bytes(const KvShape& shape) {
     }
     return elements * row.bits / 8;
   };
-  const std::size_t elements = bytes(row.head_dim) + bytes(row.value_head_dim);
+  const std::size_t values = row.values_in_keys ? 0 : bytes(row.value_head_dim);
+  const std::size_t elements = bytes(row.head_dim) + values;
   if (row.bits == kUnquantizedBits) {
     return elements;
   }

@@ -38,6 +38,9 @@ struct KvShape {
   // which a page's rows share, and the first kPageRows rows are not quantized
   // (docs/adr/0038-offsets-of-cached-keys.md).
   int bits = kUnquantizedBits;
+  // The values are the first elements of the keys and are not stored again. Such rows are not
+  // quantized.
+  bool values_in_keys = false;
 
   bool operator==(const KvShape&) const = default;
 };

@@ -74,7 +74,7 @@ Conversion plan_conversion(
   if (!design.warning.empty()) {
     source.warnings.push_back(std::move(design.warning));
   }
-  auto tensors = mlx_weights(source.tensors, design.config);
+  auto tensors = mlx_weights(source.tensors, design.config, source.made.get());
   return Conversion(
       {.config = source.config,
        .tensors = std::move(tensors),

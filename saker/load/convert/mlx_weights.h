@@ -7,6 +7,7 @@
 
 #include "saker/base/json/json.h"
 #include "saker/load/files/safetensors.h"
+#include "saker/load/importers/placeholder_tensors.h"
 
 #include <cstdint>
 #include <string>
@@ -21,6 +22,8 @@ struct ModelTensor {
   bool stacked = false;
   // A value that is added to every element, in the tensor's own dtype.
   float offset = 0.0F;
+  // The parts' bytes are those of their transposes.
+  bool turned = false;
   // True: keeps its dtype, whatever the others become.
   bool keeps_dtype = false;
 
@@ -31,6 +34,11 @@ struct ModelTensor {
 
 // Sorted by name. REQUIRES: `config` has a known `model_type` (see models/detect.h), or is a
 // draft's. Throws kCorruptData for experts that don't fit together.
-std::vector<ModelTensor> mlx_weights(const TensorMap& tensors, const Json& config);
+// `made` knows lazy tensors, which stay whole; null: there are none.
+std::vector<ModelTensor> mlx_weights(
+    const TensorMap& tensors,
+    const Json& config,
+    const importers::PlaceholderTensors* made = nullptr
+);
 
 }  // namespace saker::load

@@ -32,6 +32,10 @@ void StepValues::read(std::size_t first, std::size_t count, DType dtype, float* 
   const kernels::QuantizeLoops& loops = kernels::quantize_loops();
   const TensorStep& step = *run_.step;
   const std::size_t at = static_cast<std::size_t>(run_.begin) + first;
+  if (!step.codes && step.source.turned) {
+    read_turned(at, count, to);
+    return;
+  }
   if (!step.codes) {
     const DType own = step.source.dtype();
     loops.widen(bytes_at(step.source, at * dtype_size(own)), own, count, to);
@@ -50,6 +54,18 @@ void StepValues::read(std::size_t first, std::size_t count, DType dtype, float* 
       count,
       to
   );
+}
+
+void StepValues::read_turned(std::size_t first, std::size_t count, float* to) const {
+  const Tensor& part = run_.step->source.parts[run_.part];
+  const auto rows = static_cast<std::size_t>(part.shape[0]);
+  const auto columns = static_cast<std::size_t>(part.shape[1]);
+  const std::size_t size = dtype_size(part.dtype);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = first + i;
+    const std::byte* from = part.data.get() + (at % columns * rows + at / columns) * size;
+    kernels::quantize_loops().widen(from, part.dtype, 1, to + i);
+  }
 }
 
 const StepValues::MadeRows& StepValues::rows_of(const importers::PlaceholderTensors::Source& source

@@ -44,6 +44,8 @@ class StepValues {
     std::vector<std::byte> bytes;
   };
 
+  // As read(), of a tensor whose bytes are those of its transpose.
+  void read_turned(std::size_t first, std::size_t count, float* to) const;
   const MadeRows& rows_of(const importers::PlaceholderTensors::Source& source);
   void make(const importers::PlaceholderTensors::Source& source);
 

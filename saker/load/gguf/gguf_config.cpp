@@ -415,21 +415,21 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   Json config = Json::object();
   config["model_type"] = family.model_type;
   add_sizes(header, family, keys, config);
-  if (!family.joined) {
-    add_rope_scaling(keys, config);
-  }
   if (family.joined) {
     add_layer_sizes(family, keys, config);
     add_long_rope(header, rope_factors, config);
-  } else if (family.two_kinds) {
-    add_two_kinds(header, rope_factors, config);
   } else {
+    add_rope_scaling(keys, config);
+  }
+  if (family.two_kinds) {
+    add_two_kinds(header, rope_factors, config);
+  } else if (!family.latents && !family.joined) {
     add_layer_sizes(family, keys, config);
     if (!rope_factors.empty()) {
       add_rope_factors(header, rope_factors, config);
     }
   }
-  add_experts(keys, family, config);
+  family.latents ? add_latent_attention(header, config) : add_experts(keys, family, config);
   if (family.activation != Family{}.activation) {
     config["hidden_activation"] = family.activation;
   }
@@ -466,7 +466,7 @@ std::string_view rope_table(const Header& header, const Family& family) {
 std::vector<TensorRole> roles_of(
     const Header& header, const Family& family, std::string_view name
 ) {
-  if (is_rope_table(name)) {
+  if (is_rope_table(name) || (family.latents && is_behind_layers(header, name))) {
     return {};
   }
   const Keys keys(header);
@@ -487,7 +487,7 @@ std::vector<TensorRole> roles_of(
       quote(name),
       family.name
   );
-  TensorRole role{.name = fmt::format("{}.{}", *path, leaf)};
+  TensorRole role{.name = path->ends_with("_bias") ? *path : fmt::format("{}.{}", *path, leaf)};
   if (family.rotated_pairs && path->ends_with(".q_proj")) {
     role.rotated_heads = static_cast<int>(head_count(keys));
   } else if (family.rotated_pairs && path->ends_with(".k_proj")) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 20> kFamilies{{
+constexpr std::array<Family, 21> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -67,6 +67,7 @@ constexpr std::array<Family, 20> kFamilies{{
     {.name = "seed_oss", .model_type = "seed_oss"},
     {.name = "exaone4", .model_type = "exaone4", .output_norms = true, .windowed_type = "exaone4"},
     {.name = "ernie4_5", .model_type = "ernie4_5"},
+    {.name = "deepseek2", .model_type = "deepseek_v3", .experts = true, .latents = true},
 }};
 
 // "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.

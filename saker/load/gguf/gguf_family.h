@@ -36,6 +36,7 @@ struct Family {
   bool scaled_logits = false;     // A factor of logits alone.
   bool joined = false;  // q, k and v are one tensor, gate and up another; rope may be in part.
   bool scaled_queries = false;          // By position.
+  bool latents = false;                 // Latent attention (gguf_latent.cpp).
   std::string_view windowed_type = {};  // The `model_type` of files with a window; empty: the same.
 };
 

@@ -10,6 +10,7 @@
 #include "saker/nn/forward_context.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/latent/latent_attention.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
@@ -23,7 +24,8 @@
 namespace saker::nn {
 
 // The computation of a part: on tokens together, or on each alone.
-using LayerMixer = std::variant<Attention, SharedAttention, GatedDeltaNet, GatedMlp, Moe>;
+using LayerMixer =
+    std::variant<Attention, SharedAttention, LatentAttention, GatedDeltaNet, GatedMlp, Moe>;
 
 struct ResidualPart {
   std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.

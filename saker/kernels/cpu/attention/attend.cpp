@@ -8,6 +8,7 @@
 #include "saker/kernels/cpu/attention/quantized.h"
 #include "saker/kernels/cpu/attention/softmax.h"
 #include "saker/kernels/cpu/attention/state.h"
+#include "saker/kernels/cpu/attention/turned_values.h"
 #include "saker/kernels/cpu/dispatch/attend_bodies.h"
 #if defined(SAKER_TRANSPOSES)
 #include "saker/kernels/cpu/attention/page_rows.h"
@@ -110,13 +111,14 @@ class ChunkWalk {
     Batch<Products> batch(shape_);
     // An unpacked block serves all rows. Otherwise few rows stay in cache while keys and values
     // stream by.
-    const int together = Products::kUnpacks ? tile_.count : kAttendBatchRows;
+    const bool unpacks = Products::kUnpacks || shape_.values_in_keys;
+    const int together = unpacks ? tile_.count : kAttendBatchRows;
     for (int begin = 0; begin < tile_.count; begin += together) {
       const int end = begin + together < tile_.count ? begin + together : tile_.count;
       for (int page = 0; page < chunk_.count; ++page) {
         for (int head = heads.first; head < heads.end; ++head) {
-          const Block block = block_of(page, head, heads, clean);
-          const std::byte* values = keys_of(page, head) + shape_.key_bytes;
+          const std::byte* values = values_of(page, head);
+          const Block block = block_of(page, head, heads, values, clean);
           add_rows(begin, end, block, values, state_of(shape_, tile_, head, floats), batch);
         }
       }
@@ -145,21 +147,33 @@ class ChunkWalk {
     return chunk_.pages[page].data + (tile_.kv_head + head) * shape_.head_bytes;
   }
 
-  Block block_of(int page, int head, HeadRange heads, bool clean) const {
-    const std::byte* values = keys_of(page, head) + shape_.key_bytes;
+  // A block's values in a page's order: the page's memory, or scratch memory.
+  const std::byte* values_of(int page, int head) const {
+    if (!shape_.values_in_keys) {
+      return keys_of(page, head) + shape_.key_bytes;
+    }
+    turn_values(shape_, keys_of(page, head), scratch_.clean);
+    return reinterpret_cast<const std::byte*>(scratch_.clean);
+  }
+
+  Block block_of(int page, int head, HeadRange heads, const std::byte* values, bool clean) const {
     const std::byte* next = values;
     if (head + 1 < heads.end) {
       next = keys_of(page, head + 1);
     } else if (page + 1 < chunk_.count) {
       next = keys_of(page + 1, heads.first);
     }
+    std::uint32_t* masked = scratch_.clean;
+    if (shape_.values_in_keys) {
+      masked += turned_words(shape_);
+    }
     if (clean) {
-      mask_nonfinite(shape_, values, scratch_.clean);
+      mask_nonfinite(shape_, values, masked);
     }
     return {
         chunk_.pages[page].index * kBlock,
         keys_of(page, head),
-        clean ? reinterpret_cast<const std::byte*>(scratch_.clean) : values,
+        clean ? reinterpret_cast<const std::byte*>(masked) : values,
         next,
         scratch_.queries + head * tile_.count * query_words<Products>(shape_),
         scratch_.query_terms + head * tile_.count * query_terms(shape_.key_codes),

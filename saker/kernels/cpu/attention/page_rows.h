@@ -85,6 +85,9 @@ inline void write_bf16_rows(const AttendShape& shape, const PageRows& rows) {
       write_key(shape, rows, row++);
     }
   }
+  if (shape.values_in_keys) {
+    return;
+  }
   for (int row = 0; row < rows.count;) {
     const bool both = (rows.slot + row) % 2 == 0 && row + 1 < rows.count;
     write_values(shape, rows, row, both);

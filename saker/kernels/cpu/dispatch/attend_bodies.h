@@ -61,6 +61,7 @@ struct AttendShape {
   int value_head_dim;
   int value_chunks;     // Chunks of 16 elements.
   bool bf16;            // Pages hold bf16 or codes of it; else float32.
+  bool values_in_keys;  // A block's values are made from its keys, see turned_values.h.
   CodeBlock key_codes;  // For quantized pages.
   CodeBlock value_codes;
   std::size_t head_bytes;  // From one KV head to the next inside a page.
@@ -112,7 +113,7 @@ struct AttendChunk {
 //   queries                    [rows][query_stride]
 //   scores                     [kAttendBatchRows][64]
 //   weights, bf16              [kAttendBatchRows][64]
-//   a block's values, bf16     a copy
+//   a block's values, bf16     a copy; if they are in the keys, two, or one in float32
 // and for quantized pages:
 //   a block's keys, bf16
 //   a group's scores, weights  [kAttendGroupRows][64]
@@ -120,7 +121,7 @@ struct AttendChunk {
 //   terms of the queries       [rows][query_terms()]
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
   int floats = rows * shape.query_stride + kAttendBatchRows * kAttendBlock * 3 / 2 +
-               shape.value_chunks * kAttendBlock * 8;
+               shape.value_chunks * kAttendBlock * (shape.values_in_keys ? 16 : 8);
   if (shape.key_codes.is_quantized()) {
     floats += shape.query_stride / 2 * kAttendBlock + kAttendGroupRows * kAttendBlock +
               rows * (shape.query_stride + query_terms(shape.key_codes));
