@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace saker::models {
@@ -106,7 +107,14 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
 
 nn::MlpOptions DecoderConfig::mlp(int layer) const {
   const int own = layers.at(static_cast<std::size_t>(layer)).intermediate;
-  return {hidden, own > 0 ? own : intermediate, activation, joined_projections};
+  return {
+      .hidden = hidden,
+      .intermediate = own > 0 ? own : intermediate,
+      .activation = activation,
+      .joined = joined_projections || joined_mlp,
+      .gated = gated_mlp,
+      .names = mlp_names,
+  };
 }
 
 nn::LayerInputOptions DecoderConfig::layer_inputs() const {
@@ -130,11 +138,27 @@ kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx:
   return {row_heads, dim, dim, dtype, bits};
 }
 
-std::span<const LayerConfig> DecoderConfig::cached_layers() const {
-  const auto first = std::ranges::find_if(layers, [](const LayerConfig& layer) {
-    return layer.shares_rows_of.has_value();
+std::vector<LayerConfig> DecoderConfig::cached_layers() const {
+  std::vector<LayerConfig> cached;
+  std::ranges::copy_if(layers, std::back_inserter(cached), [](const LayerConfig& layer) {
+    return layer.mixing != TokenMixing::kNone && !layer.shares_rows_of;
   });
-  return {layers.begin(), first};
+  return cached;
+}
+
+std::size_t DecoderConfig::state_bytes(const LayerConfig& layer) const {
+  switch (layer.mixing) {
+    case TokenMixing::kGatedDelta:
+      return delta.shape.state_bytes();
+    case TokenMixing::kShortConvolution:
+      return short_convolution.state_bytes();
+    case TokenMixing::kMamba2:
+      return mamba2.shape.state_bytes();
+    case TokenMixing::kAttention:
+    case TokenMixing::kNone:
+      break;
+  }
+  return 0;
 }
 
 int DecoderConfig::deepest_branch_layer() const {
@@ -170,7 +194,8 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   DecoderConfig result;
   result.model_type = json_string(config, "model_type", "");
   result.hidden = static_cast<int>(json_int_in(config, "hidden_size", 1, kMaxSize));
-  result.intermediate = static_cast<int>(json_int_in(config, "intermediate_size", 1, kMaxSize));
+  result.intermediate =
+      static_cast<int>(read_size(config, "intermediate_size", defaults.intermediate, kMaxSize));
   result.vocab_size =
       static_cast<int>(read_size(config, "vocab_size", defaults.vocab_size, kMaxSize));
   const auto layer_count = json_int_in(config, "num_hidden_layers", 1, kMaxLayers);

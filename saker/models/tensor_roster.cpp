@@ -49,8 +49,10 @@ class LayerModules {
       put("per_layer_projection", linear(config_.layer_input_size, config_.hidden));
       put("post_per_layer_input_norm", norm(config_.hidden));
     }
-    layer.linear ? add_delta() : add_attention(layer);
-    layer.experts ? add_experts() : add_mlp(layer);
+    add_mixing(layer);
+    if (layer.feed_forward != FeedForward::kNone) {
+      layer.experts ? add_experts() : add_mlp(layer);
+    }
   }
 
  private:
@@ -58,8 +60,29 @@ class LayerModules {
     modules_.emplace(fmt::format("{}{}", prefix_, name), module);
   }
 
+  void put_in(std::string_view scope, std::string_view name, const RosterModule& module) {
+    put(fmt::format("{}.{}", scope, name), module);
+  }
+
+  void add_mixing(const LayerConfig& layer) {
+    switch (layer.mixing) {
+      case TokenMixing::kAttention:
+        return add_attention(layer);
+      case TokenMixing::kGatedDelta:
+        return add_delta();
+      case TokenMixing::kShortConvolution:
+        return add_convolution();
+      case TokenMixing::kMamba2:
+        return add_mamba2();
+      case TokenMixing::kNone:
+        return;
+    }
+  }
+
   void add_attention(const LayerConfig& layer) {
-    const auto attention = [](std::string_view name) { return fmt::format("self_attn.{}", name); };
+    const auto attention = [&](std::string_view name) {
+      return fmt::format("{}.{}", config_.names.attention, name);
+    };
     const int head_dim = config_.head_dim_of(layer);
     const int kv_rows = (layer.kv_heads > 0 ? layer.kv_heads : config_.kv_heads) * head_dim;
     const int heads = config_.heads * head_dim;
@@ -69,17 +92,17 @@ class LayerModules {
       put(attention(config_.attention_names.query_norm), norm(joined(heads)));
     }
     if (config_.joined_projections) {
-      put("self_attn.qkv_proj", linear(config_.hidden, heads + 2 * kv_rows));
+      put(attention("qkv_proj"), linear(config_.hidden, heads + 2 * kv_rows));
       return;
     }
     const int gates = config_.attention_gate ? 2 : 1;
-    put("self_attn.q_proj", linear(config_.hidden, gates * heads));
+    put(attention("q_proj"), linear(config_.hidden, gates * heads));
     if (layer.shares_rows_of) {
       return;
     }
-    put("self_attn.k_proj", linear(config_.hidden, kv_rows));
+    put(attention("k_proj"), linear(config_.hidden, kv_rows));
     if (!layer.keys_are_values) {
-      put("self_attn.v_proj", linear(config_.hidden, kv_rows));
+      put(attention("v_proj"), linear(config_.hidden, kv_rows));
     }
     if (config_.head_norms) {
       put(attention(config_.attention_names.key_norm), norm(joined(kv_rows)));
@@ -97,15 +120,48 @@ class LayerModules {
     put("linear_attn.dt_bias", {.kind = Kind::kTensor});
   }
 
+  void add_convolution() {
+    const std::string_view scope = config_.names.short_convolution;
+    put_in(scope, "in_proj", linear(config_.hidden, 3 * config_.hidden));
+    put_in(scope, "out_proj", linear(config_.hidden, config_.hidden));
+    put_in(scope, "conv", {.kind = Kind::kLayerNorm});
+  }
+
+  void add_mamba2() {
+    const std::string_view scope = config_.names.mamba2;
+    const kernels::ScanShape& shape = config_.mamba2.shape;
+    put_in(
+        scope, "in_proj", linear(config_.hidden, shape.outputs() + shape.channels() + shape.heads)
+    );
+    put_in(scope, "out_proj", linear(shape.outputs(), config_.hidden));
+    put_in(scope, "conv1d", {.kind = Kind::kLayerNorm});
+    if (config_.mamba2.norm_groups > 0) {
+      put_in(scope, "norm", norm(shape.outputs()));
+    }
+    for (const std::string_view name : {"A_log", "D", "dt_bias"}) {
+      put_in(scope, name, {.kind = Kind::kTensor});
+    }
+  }
+
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
-    put("mlp.down_proj", linear(inner, config_.hidden));
-    if (config_.joined_projections) {
-      put("mlp.gate_up_proj", linear(config_.hidden, 2 * inner));
+    const bool joined = config_.joined_projections || config_.joined_mlp;
+    add_mlp(config_.feed_forward, config_.mlp_names, inner, joined, config_.gated_mlp);
+  }
+
+  void add_mlp(
+      std::string_view scope, const nn::MlpNames& names, int inner, bool joined, bool gated
+  ) {
+    const auto in_scope = [&](std::string_view name) { return fmt::format("{}.{}", scope, name); };
+    put(in_scope(names.down), linear(inner, config_.hidden));
+    if (joined) {
+      put(in_scope(names.joined), linear(config_.hidden, 2 * inner));
       return;
     }
-    put("mlp.gate_proj", linear(config_.hidden, inner));
-    put("mlp.up_proj", linear(config_.hidden, inner));
+    if (gated) {
+      put(in_scope(names.gate), linear(config_.hidden, inner));
+    }
+    put(in_scope(names.up), linear(config_.hidden, inner));
   }
 
   void add_experts() {
@@ -129,7 +185,7 @@ class LayerModules {
 // Adds the MTP head's modules, which are optional: the model runs without them.
 void add_mtp(Modules& modules, const DecoderConfig& config) {
   const auto attends = [](const LayerConfig& layer) {
-    return !layer.linear && !layer.shares_rows_of;
+    return layer.mixing == TokenMixing::kAttention && !layer.shares_rows_of;
   };
   const auto found = std::ranges::find_if(config.layers | std::views::reverse, attends);
   if (found == config.layers.rend()) {
@@ -142,7 +198,7 @@ void add_mtp(Modules& modules, const DecoderConfig& config) {
   }
   for (int i = 0; i < kMaxMtpLayers; ++i) {
     LayerModules(head, fmt::format("mtp.layers.{}.", i), config)
-        .add(*found, {.stream_norms = stream_norms(pre_norm_layer)});
+        .add(*found, {.stream_norms = stream_norms(config, pre_norm_layer)});
   }
   for (auto& [name, module] : head) {
     module.is_required = false;
@@ -159,8 +215,8 @@ void add_embedding_head(Modules& modules) {
 }
 
 std::string_view without_scopes(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kTextScopes{
-      "model.", "language_model.", "bert.", "roberta."
+  constexpr std::array<std::string_view, 5> kTextScopes{
+      "model.", "language_model.", "backbone.", "bert.", "roberta."
   };
   for (bool stripped = true; stripped;) {
     stripped = false;
@@ -190,7 +246,7 @@ std::string stacked_name(std::string_view name) {
 
 TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& options) {
   modules_.emplace("embed_tokens", linear(config.hidden, config.vocab_size));
-  modules_.emplace("norm", norm(config.hidden));
+  modules_.emplace(config.names.final_norm, norm(config.hidden));
   if (config.head != HeadChoice::kTied) {
     RosterModule head = linear(config.hidden, config.vocab_size);
     head.is_required = config.head == HeadChoice::kUntied;

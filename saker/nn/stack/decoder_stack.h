@@ -11,9 +11,11 @@
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
+#include "saker/nn/mamba2.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
 #include "saker/nn/shared_attention.h"
+#include "saker/nn/short_convolution.h"
 
 #include <cstddef>
 #include <optional>
@@ -22,8 +24,10 @@
 
 namespace saker::nn {
 
-// The computation of a part: on tokens together, or on each alone.
-using LayerMixer = std::variant<Attention, SharedAttention, GatedDeltaNet, GatedMlp, Moe>;
+// The computation of a part: on tokens together, or on each alone. The first ones, but
+// SharedAttention, have a cache in every sequence.
+using LayerMixer = std::
+    variant<Attention, SharedAttention, GatedDeltaNet, ShortConvolution, Mamba2, GatedMlp, Moe>;
 
 struct ResidualPart {
   std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.
@@ -40,6 +44,8 @@ struct DecoderLayer {
 
   // Bytes that one token reads.
   std::size_t nbytes() const;
+  // How many of a sequence's caches belong to this layer.
+  int cache_count() const;
 };
 
 class DecoderStack {
@@ -63,6 +69,7 @@ class DecoderStack {
   const Norm* norm_of(std::size_t layer) const;
 
   std::vector<DecoderLayer> layers_;
+  std::vector<int> first_caches_;  // Of each layer: caches of a sequence are those of all parts.
   Norm final_norm_;
 };
 
