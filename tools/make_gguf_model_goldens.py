@@ -20,7 +20,10 @@ CLASSES = {
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
     "exaone4": ("Exaone4ForCausalLM", {}),
     "granite": ("GraniteForCausalLM", {}),
+    "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
+    "lfm2": ("Lfm2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
+    "nemotron_h": ("NemotronHForCausalLM", {}),
     "olmo3": ("Olmo3ForCausalLM", {}),
     "phi3": ("Phi3ForCausalLM", {}),
 }

@@ -151,9 +151,10 @@ CASES = {
     "ernie4_5": (BOTH, dict(model_type="ernie4_5", tie_word_embeddings=True, use_bias=False), {}),
     "lfm2": (BOTH, dict(LFM2, conv_bias=False), dict(published=True)),
     "lfm2_bias": (BOTH, dict(LFM2, conv_bias=True, conv_L_cache=4), {}),
-    # mlx-lm has limits of steps of its own. With more groups the two differ in which heads share one.
-    "granitemoehybrid": (HF, dict(GRANITE_HYBRID, position_embedding_type="nope", time_step_limit=[0.5, 0.8]), dict(published=True)),
-    "granitemoehybrid_mlx": (BOTH, dict(GRANITE_HYBRID, position_embedding_type="rope"), {}),
+    # With more groups the two differ in which heads share one.
+    "granitemoehybrid": (BOTH, dict(GRANITE_HYBRID, position_embedding_type="nope"), dict(published=True)),
+    # mlx-lm has limits of steps of its own.
+    "granitemoehybrid_mlx": (HF, dict(GRANITE_HYBRID, position_embedding_type="rope", time_step_limit=[0.5, 0.8]), {}),
     # transformers keeps steps above `time_step_min`, whatever their limits are.
     "nemotron_h": (MLX, NEMOTRON_H, dict(published=True)),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,

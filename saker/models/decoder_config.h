@@ -15,11 +15,11 @@
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
-#include "saker/nn/mamba2.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/recurrent/mamba2.h"
+#include "saker/nn/recurrent/short_convolution.h"
 #include "saker/nn/rope_options.h"
-#include "saker/nn/short_convolution.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -20,7 +20,7 @@ enum class TokenMixing : std::uint8_t {
   kNone
 };
 
-// What a layer applies to each token alone.
+// The part of a layer that sees each token alone.
 enum class FeedForward : std::uint8_t { kMlp, kNone };
 
 struct LayerConfig {
@@ -45,7 +45,7 @@ struct DecoderNames {
   std::string_view gated_delta = "linear_attn";
   std::string_view short_convolution = "conv";
   std::string_view mamba2 = "mamba";
-  // Of the norms before mixing and before the MLP, in layers of norms before parts only.
+  // Names of the norms before mixing and before the MLP, in layers of norms before parts only.
   std::array<std::string_view, 2> norms{"input_layernorm", "post_attention_layernorm"};
   std::string_view final_norm = "norm";
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What architectures with layers of Mamba-2 or short convolutions share: fields of their
-// configurations, and kernels as they are published.
+// For architectures with layers of Mamba-2 or short convolutions: fields of their configurations,
+// and kernels as they are published.
 
 #include "saker/base/json/json.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/tensor_rules.h"
-#include "saker/nn/mamba2.h"
+#include "saker/nn/recurrent/mamba2.h"
 
 #include <cstdint>
 #include <string_view>
@@ -50,7 +50,7 @@ std::vector<TokenMixing> read_mixing(
 
 // True for the kernel of a depthwise convolution as it is published, [C, 1, taps].
 bool is_published_kernel(const std::vector<std::int64_t>& shape);
-// The same bytes as MLX has them, [C, taps, 1].
+// Its bytes as MLX has them, [C, taps, 1].
 SanitizedTensor sanitized_kernel(std::vector<std::int64_t> shape);
 
 }  // namespace saker::models

@@ -60,6 +60,7 @@ class LayerModules {
 
  private:
   void put(std::string_view name, RosterModule module) {
+    module.is_required = module.is_required && required_;
     modules_.emplace(fmt::format("{}{}", prefix_, name), module);
   }
 
@@ -149,7 +150,12 @@ class LayerModules {
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
     const bool joined = config_.joined_projections || config_.joined_mlp;
+    required_ = !config_.joined_mlp;
     add_mlp(config_.feed_forward, config_.mlp_names, inner, joined, config_.gated_mlp);
+    if (config_.joined_mlp) {
+      add_mlp("mlp", {}, inner, /*joined=*/false, /*gated=*/true);  // MLX's form.
+    }
+    required_ = true;
   }
 
   void add_mlp(
@@ -179,6 +185,10 @@ class LayerModules {
       }
     }
     add_stacks(in_scope(kStacks));
+    if (moe.latent > 0) {
+      put(in_scope(moe.names.to_latent), linear(config_.hidden, moe.latent));
+      put(in_scope(moe.names.from_latent), linear(moe.latent, config_.hidden));
+    }
     const nn::SharedExpertOptions& shared = moe.shared;
     if (shared.intermediate == 0) {
       return;
@@ -204,18 +214,19 @@ class LayerModules {
       return stack;
     };
     if (moe.gated) {
-      put(scope + ".gate_proj", experts(config_.hidden, moe.intermediate, kFusedInputs));
-      RosterModule fused = experts(config_.hidden, 2 * moe.intermediate, {});
+      put(scope + ".gate_proj", experts(moe.expert_size(), moe.intermediate, kFusedInputs));
+      RosterModule fused = experts(moe.expert_size(), 2 * moe.intermediate, {});
       fused.is_required = false;
       put(fmt::format("{}.{}", scope, kFusedInputs), fused);
     }
-    put(scope + ".up_proj", experts(config_.hidden, moe.intermediate, kFusedInputs));
-    put(scope + ".down_proj", experts(moe.intermediate, config_.hidden, {}));
+    put(scope + ".up_proj", experts(moe.expert_size(), moe.intermediate, kFusedInputs));
+    put(scope + ".down_proj", experts(moe.intermediate, moe.expert_size(), {}));
   }
 
   Modules& modules_;
   std::string prefix_;
   const DecoderConfig& config_;
+  bool required_ = true;  // False while modules are added of which a checkpoint has one form.
 };
 
 // Adds the MTP head's modules, which are optional: the model runs without them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What layers with a state of fixed size share: the states of a pass's sequences, their change, and
+// Code of all layers with a state of fixed size: the states of a pass's sequences, their change, and
 // a short convolution's kernel.
 
 #include "saker/kernels/mx.h"

@@ -11,11 +11,11 @@
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
-#include "saker/nn/mamba2.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/recurrent/mamba2.h"
+#include "saker/nn/recurrent/short_convolution.h"
 #include "saker/nn/shared_attention.h"
-#include "saker/nn/short_convolution.h"
 
 #include <cstddef>
 #include <optional>
@@ -69,7 +69,7 @@ class DecoderStack {
   const Norm* norm_of(std::size_t layer) const;
 
   std::vector<DecoderLayer> layers_;
-  std::vector<int> first_caches_;  // Of each layer: caches of a sequence are those of all parts.
+  std::vector<int> first_caches_;  // For each layer: a sequence has caches for all parts.
   Norm final_norm_;
 };
 

@@ -32,7 +32,9 @@ TEST_P(GgufGoldenModels, GiveTheLogitsOfTheFolder) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     GgufGoldenModels,
-    ::testing::Values("cohere2", "exaone4", "granite", "ministral3", "olmo3", "phi3"),
+    ::testing::Values(
+        "cohere2", "exaone4", "granite", "granitemoehybrid", "lfm2", "ministral3", "olmo3", "phi3"
+    ),
     [](const auto& test) { return std::string(test.param); }
 );
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What operations with a causal convolution share: spans that keep their last rows, the convolution
+// Code of operations with a causal convolution: spans that keep their last rows, the convolution
 // on CPU, and the one of plain MLX operations.
 
 #include "saker/kernels/cpu/dispatch/delta_bodies.h"

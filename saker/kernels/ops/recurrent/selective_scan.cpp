@@ -62,7 +62,7 @@ struct ScanTask {
  private:
   void find_steps(float* decay, float* step) {
     const HeadRows given = steps.resolve();
-    constexpr std::int64_t kCost = 64;  // Of one head, in floats read.
+    constexpr std::int64_t kCost = 64;  // For a head, in floats read.
     each_row(row_count, kCost * shape.heads, [&](int row) {
       for (int head = 0; head < shape.heads; ++head) {
         const double x = double{StridedRows::at(given, row, 0)[head]} + step_bias[head];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/mamba2.h"
+#include "saker/nn/recurrent/mamba2.h"
 
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/norm.h"

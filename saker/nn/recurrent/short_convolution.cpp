@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/short_convolution.h"
+#include "saker/nn/recurrent/short_convolution.h"
 
 #include "saker/kernels/ops/recurrent/short_convolution.h"
 #include "saker/nn/recurrent_rows.h"

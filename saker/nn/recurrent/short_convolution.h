@@ -41,7 +41,7 @@ class ShortConvolution {
   std::size_t nbytes() const { return input_.nbytes() + output_.nbytes(); }
 
  private:
-  // What the output projection reads, [N, hidden]; advances the caches.
+  // The output projection's input, [N, hidden]; advances the caches.
   mx::array convolved(const mx::array& x, ForwardContext& context, int layer) const;
 
   Linear input_;

@@ -52,7 +52,7 @@ class Mamba2 {
   Mamba2Options options_;
   Linear input_;
   kernels::ScanWeights weights_;
-  std::optional<Norm> norm_;                // Of whole rows.
+  std::optional<Norm> norm_;                // For whole rows.
   std::optional<mx::array> group_factors_;  // [outputs]: the norm of groups.
   Linear output_;
 };
