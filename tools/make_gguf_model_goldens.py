@@ -22,7 +22,10 @@ CLASSES = {
     "deepseek_v3_single": ("DeepseekV3ForCausalLM", {}),
     "exaone4": ("Exaone4ForCausalLM", {}),
     "granite": ("GraniteForCausalLM", {}),
+    "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
+    "lfm2": ("Lfm2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
+    "nemotron_h": ("NemotronHForCausalLM", {}),
     "olmo3": ("Olmo3ForCausalLM", {}),
     "phi3": ("Phi3ForCausalLM", {}),
 }

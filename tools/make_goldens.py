@@ -66,6 +66,19 @@ DEEPSEEK = dict(BASE, model_type="deepseek_v3", tie_word_embeddings=False, head_
                 moe_intermediate_size=20, n_group=4, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=True,
                 rope_scaling=DEEPSEEK_YARN)
 
+LFM2 = dict(BASE, model_type="lfm2", tie_word_embeddings=True, num_hidden_layers=4, norm_eps=1e-5, conv_L_cache=3, block_dim=32,
+            layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None, rope_parameters=dict(rope_theta=1e5, rope_type="default"),
+            block_ff_dim=70, block_multiple_of=8, block_ffn_dim_multiplier=1.1, block_auto_adjust_ff_dim=True)
+GRANITE_HYBRID = dict(BASE, model_type="granitemoehybrid", tie_word_embeddings=True, num_hidden_layers=4, embedding_multiplier=3.0,
+                      attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0, shared_intermediate_size=48,
+                      num_local_experts=0, layer_types=["mamba", "attention", "mamba", "mamba"], mamba_n_heads=4, mamba_d_head=16,
+                      mamba_d_state=12, mamba_n_groups=1, mamba_d_conv=4, mamba_expand=2, mamba_conv_bias=True,
+                      mamba_proj_bias=False, attention_bias=False)
+NEMOTRON_H = dict(BASE, model_type="nemotron_h", tie_word_embeddings=False, num_hidden_layers=5, hybrid_override_pattern="M*-M-",
+                  mamba_num_heads=4, mamba_head_dim=10, ssm_state_size=16, conv_kernel=4, n_groups=2, layer_norm_epsilon=1e-5,
+                  attention_bias=False, mamba_proj_bias=False, mlp_bias=False, use_bias=False, use_conv_bias=True,
+                  time_step_limit=[0.0, float("inf")])
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -159,6 +172,14 @@ CASES = {
     "glm4_moe_lite": (MLX, dict(DEEPSEEK, model_type="glm4_moe_lite", n_group=1, topk_group=1, rope_scaling=None, rms_norm_eps=1e-2), {}),
     "kimi_k25": (MLX, dict(model_type="kimi_k25", vocab_size=96, text_config=dict(
         DEEPSEEK, model_type="kimi_k2", n_group=1, topk_group=1)), {}),
+    "lfm2": (BOTH, dict(LFM2, conv_bias=False), dict(published=True)),
+    "lfm2_bias": (BOTH, dict(LFM2, conv_bias=True, conv_L_cache=4), {}),
+    # With more groups the two differ in which heads share one.
+    "granitemoehybrid": (BOTH, dict(GRANITE_HYBRID, position_embedding_type="nope"), dict(published=True)),
+    # mlx-lm has limits of steps of its own.
+    "granitemoehybrid_mlx": (HF, dict(GRANITE_HYBRID, position_embedding_type="rope", time_step_limit=[0.5, 0.8]), {}),
+    # transformers keeps steps above `time_step_min`, whatever their limits are.
+    "nemotron_h": (MLX, NEMOTRON_H, dict(published=True)),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
@@ -180,7 +201,7 @@ def random_weights(model, config, dtype, seed):
     weights = {}
     for name, value in tree_flatten(model.parameters()):
         data = rng.standard_normal(value.shape, dtype=np.float32)
-        if "conv1d" in name:
+        if "conv" in name and value.ndim == 3:
             data *= 1.0 / np.sqrt(value.shape[1])
         elif value.ndim >= 2:
             data *= 1.0 / np.sqrt(value.shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
@@ -215,7 +236,8 @@ class Recorder:
 
 def mlx_reference(model):
     model.set_dtype(mx.float32)
-    body = getattr(model, "language_model", model).model
+    whole = getattr(model, "language_model", model)
+    body = whole.backbone if hasattr(whole, "backbone") else whole.model
     body.layers = [Recorder(layer) for layer in body.layers]
 
     def run(ids):
@@ -239,8 +261,23 @@ def join_experts(weights):
     return result
 
 
-def published(weights):
-    """Qwen 3.5's weights as transformers stores them."""
+def joined_mlps(weights):
+    """Granite's MLPs as its checkpoints have them."""
+    result = dict(weights)
+    for name in weights:
+        if name.endswith(".mlp.gate_proj.weight"):
+            layer = name.removesuffix("mlp.gate_proj.weight")
+            gate, up, down = (result.pop(f"{layer}mlp.{part}_proj.weight") for part in ("gate", "up", "down"))
+            result[f"{layer}shared_mlp.input_linear.weight"] = mx.concatenate([gate, up], axis=0)
+            result[f"{layer}shared_mlp.output_linear.weight"] = down
+    return result
+
+
+def published(weights, kind):
+    """Weights of this type as transformers stores them."""
+    if not kind.startswith("qwen3_5"):
+        weights = joined_mlps(weights) if kind == "granitemoehybrid" else weights
+        return {k: mx.moveaxis(v, 1, 2) if "conv" in k and v.ndim == 3 else v for k, v in weights.items()}
     result = {}
     for name, value in weights.items():
         if name.endswith("conv1d.weight"):
@@ -272,7 +309,9 @@ def hf_model(config, weights):
     settings = kind(**json.loads(json.dumps({"pad_token_id": 0, **{k: v for k, v in text.items() if k != "model_type"}})))
     settings._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
-    stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_heads(join_experts(weights))
+    kind = text["model_type"]
+    hybrid = kind.startswith("qwen3_5") or kind in ("lfm2", "granitemoehybrid")
+    stored = published(weights, kind) if hybrid else join_heads(join_experts(weights))
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -348,7 +387,7 @@ def make_case(name, seed, reference=None):
     elif config["model_type"].startswith("gemma3"):
         weights.pop("lm_head.weight", None)
     stored = one_by_one(weights) if options.get("one_by_one") else dict(weights)
-    stored = published(stored) if options.get("published") else stored
+    stored = published(stored, config["model_type"]) if options.get("published") else stored
     stored = join_heads(stored) if options.get("one_tensor") else stored
     runs = []
     if reference in (MLX, BOTH):

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/generate/prompt_lookup.h"
-#include "saker/nn/gated_delta_net.h"
+#include "saker/nn/recurrent_rows.h"
 
 #include <spdlog/spdlog.h>
 
@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxAutoDepth = 16;
 // A pass that checks drafts also has the last token.
-static_assert(kMaxDraftDepth + 1 <= nn::GatedDeltaNet::kReplayedRows);
+static_assert(kMaxDraftDepth + 1 <= nn::kReplayedRows);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

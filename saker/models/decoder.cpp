@@ -6,6 +6,7 @@
 #include "saker/cache/recurrent.h"
 #include "saker/cache/window.h"
 #include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/recurrent/short_convolution.h"
 #include "saker/models/token_ids.h"
 #include "saker/models/token_table.h"
 
@@ -19,8 +20,8 @@ namespace {
 
 // Scopes of the decoder's tensors: alone, inside a larger model's language model, or in a bare base
 // model.
-constexpr std::array<std::string_view, 5> kBodyScopes{
-    "model", "language_model.model", "model.language_model", "language_model", ""
+constexpr std::array<std::string_view, 6> kBodyScopes{
+    "model", "language_model.model", "model.language_model", "language_model", "backbone", ""
 };
 constexpr std::array<std::string_view, 3> kHeadScopes{
     "lm_head", "language_model.lm_head", "model.lm_head"
@@ -149,8 +150,8 @@ class Decoder final : public Model {
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
     std::size_t total = 0;
     for (const auto& layer : config_.layers) {
-      if (layer.linear) {
-        total += config_.delta.shape.state_bytes();
+      if (layer.mixing != TokenMixing::kAttention) {
+        total += config_.state_bytes(layer);
         continue;
       }
       const auto rows = layer.window > 0 ? std::min<std::int64_t>(depth, layer.window) : depth;
@@ -167,7 +168,7 @@ class Decoder final : public Model {
   }
 
   nn::Norm final_norm(const nn::Weights& weights) const {
-    return {body_scope(weights) / "norm", config_.hidden, config_.norm};
+    return {body_scope(weights) / config_.names.final_norm, config_.hidden, config_.norm};
   }
 
   std::optional<nn::LayerInputs> make_layer_inputs(const nn::Weights& weights) const {
@@ -200,9 +201,9 @@ class Decoder final : public Model {
   }
 
   void find_readable_rows() {
-    const std::span<const LayerConfig> layers = config_.cached_layers();
+    const std::vector<LayerConfig> layers = config_.cached_layers();
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      if (layers[i].linear) {
+      if (layers[i].mixing != TokenMixing::kAttention) {
         continue;
       }
       const kernels::KvShape shape =
@@ -228,12 +229,22 @@ nn::Norm layer_norm(const LayerParts& parts, std::string_view name) {
   return {parts.weights / name, parts.config.hidden, parts.config.norm};
 }
 
+// REQUIRES: the layer mixes tokens.
 nn::LayerMixer token_mixer(const LayerParts& parts) {
   const auto& layer = parts.config.layers.at(static_cast<std::size_t>(parts.index));
-  if (layer.linear) {
-    return nn::GatedDeltaNet(parts.weights / "linear_attn", parts.config.delta);
+  const DecoderNames& names = parts.config.names;
+  if (layer.mixing == TokenMixing::kGatedDelta) {
+    return nn::GatedDeltaNet(parts.weights / names.gated_delta, parts.config.delta);
   }
-  const auto scope = parts.weights / "self_attn";
+  if (layer.mixing == TokenMixing::kShortConvolution) {
+    return nn::ShortConvolution(
+        parts.weights / names.short_convolution, parts.config.short_convolution
+    );
+  }
+  if (layer.mixing == TokenMixing::kMamba2) {
+    return nn::Mamba2(parts.weights / names.mamba2, parts.config.mamba2);
+  }
+  const auto scope = parts.weights / names.attention;
   if (parts.config.latent) {
     return nn::LatentAttention(scope, *parts.config.latent, parts.rope);
   }
@@ -252,7 +263,8 @@ nn::LayerMixer feed_forward(const LayerParts& parts) {
   return nn::GatedMlp(scope, parts.config.mlp(parts.index));
 }
 
-// A layer of attention and MLP with the norms of these names; empty: none.
+// A layer of what mixes tokens and an MLP, or of one of them, with the norms of these names; empty:
+// none.
 nn::DecoderLayer two_part_layer(
     const LayerParts& parts,
     const std::array<std::string_view, 2>& norms,
@@ -262,9 +274,14 @@ nn::DecoderLayer two_part_layer(
     return name.empty() ? std::nullopt : std::optional(layer_norm(parts, name));
   };
   const float scale = parts.config.residual_scale;
+  const auto& config = parts.config.layers.at(static_cast<std::size_t>(parts.index));
   nn::DecoderLayer layer;
-  layer.parts.push_back({norm(norms[0]), token_mixer(parts), norm(output_norms[0]), scale});
-  layer.parts.push_back({norm(norms[1]), feed_forward(parts), norm(output_norms[1]), scale});
+  if (config.mixing != TokenMixing::kNone) {
+    layer.parts.push_back({norm(norms[0]), token_mixer(parts), norm(output_norms[0]), scale});
+  }
+  if (config.feed_forward != FeedForward::kNone) {
+    layer.parts.push_back({norm(norms[1]), feed_forward(parts), norm(output_norms[1]), scale});
+  }
   return layer;
 }
 
@@ -301,7 +318,7 @@ nn::Weights body_scope(const nn::Weights& weights) {
 }
 
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
-  return two_part_layer(parts, {kStreamNorms[0], kStreamNorms[1]});
+  return two_part_layer(parts, parts.config.names.norms);
 }
 
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
@@ -318,13 +335,31 @@ nn::DecoderLayer parallel_layer(const LayerParts& parts) {
   return layer;
 }
 
-std::span<const std::string_view> stream_norms(LayerBuilder builder) {
+std::span<const std::string_view> stream_norms(const DecoderConfig& config, LayerBuilder builder) {
   const std::span<const std::string_view> all = kStreamNorms;
-  return builder == pre_norm_layer    ? all.first(2)
+  return builder == pre_norm_layer    ? std::span<const std::string_view>(config.names.norms)
          : builder == post_norm_layer ? std::span<const std::string_view>(kPostNorms)
          : builder == parallel_layer  ? all.first(1)
                                       : all;
 }
+
+namespace {
+
+// REQUIRES: a layer with a state.
+cache::RecurrentState empty_state(const DecoderConfig& config, const LayerConfig& layer) {
+  if (layer.mixing == TokenMixing::kShortConvolution) {
+    return kernels::empty_convolution_state(
+        config.short_convolution.taps, config.short_convolution.hidden
+    );
+  }
+  if (layer.mixing == TokenMixing::kMamba2) {
+    return kernels::empty_scan_state(config.mamba2.shape);
+  }
+  auto state = kernels::empty_delta_state(config.delta.shape);
+  return {std::move(state.inputs), std::move(state.memory)};
+}
+
+}  // namespace
 
 std::unique_ptr<cache::LayerCache> make_layer_cache(
     const DecoderConfig& config,
@@ -332,11 +367,8 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
     const CacheOptions& options,
     mx::Dtype dtype
 ) {
-  if (layer.linear) {
-    auto state = kernels::empty_delta_state(config.delta.shape);
-    return std::make_unique<cache::RecurrentCache>(
-        cache::RecurrentState{std::move(state.inputs), std::move(state.memory)}
-    );
+  if (layer.mixing != TokenMixing::kAttention) {
+    return std::make_unique<cache::RecurrentCache>(empty_state(config, layer));
   }
   const auto shape = config.kv_shape(layer, options.kv_bits, dtype);
   if (layer.window > 0) {

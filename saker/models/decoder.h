@@ -36,7 +36,7 @@ nn::Weights body_scope(const nn::Weights& weights);
 
 using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
 
-// The usual layer: norm, attention or linear attention, norm, MLP or experts.
+// The usual layer: norm, what mixes tokens, norm, MLP or experts; or one of the two.
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
 // The layer of later Gemmas: attention and MLP also have a norm on their output.
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);
@@ -45,9 +45,9 @@ nn::DecoderLayer post_norm_layer(const LayerParts& parts);
 // Attention and MLP read the same normed rows.
 nn::DecoderLayer parallel_layer(const LayerParts& parts);
 
-// The names of the norms on the residual stream in layers that such a builder makes. Builders of
-// their own are taken for sandwich_norm_layer.
-std::span<const std::string_view> stream_norms(LayerBuilder builder);
+// The names of the norms on the residual stream in layers that such a builder makes; they live as
+// long as `config`. Builders of their own are taken for sandwich_norm_layer.
+std::span<const std::string_view> stream_norms(const DecoderConfig& config, LayerBuilder builder);
 
 // A layer's empty cache. REQUIRES: options.max_kv_size >= 0.
 std::unique_ptr<cache::LayerCache> make_layer_cache(

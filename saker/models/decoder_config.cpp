@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace saker::models {
@@ -110,7 +111,8 @@ nn::MlpOptions DecoderConfig::mlp(int layer) const {
       .hidden = hidden,
       .intermediate = own > 0 ? own : intermediate,
       .activation = activation,
-      .joined = joined_projections,
+      .joined = joined_projections || joined_mlp,
+      .gated = gated_mlp,
       .names = mlp_names,
   };
 }
@@ -147,11 +149,27 @@ kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx:
   return {row_heads, dim, dim, dtype, bits};
 }
 
-std::span<const LayerConfig> DecoderConfig::cached_layers() const {
-  const auto first = std::ranges::find_if(layers, [](const LayerConfig& layer) {
-    return layer.shares_rows_of.has_value();
+std::vector<LayerConfig> DecoderConfig::cached_layers() const {
+  std::vector<LayerConfig> cached;
+  std::ranges::copy_if(layers, std::back_inserter(cached), [](const LayerConfig& layer) {
+    return layer.mixing != TokenMixing::kNone && !layer.shares_rows_of;
   });
-  return {layers.begin(), first};
+  return cached;
+}
+
+std::size_t DecoderConfig::state_bytes(const LayerConfig& layer) const {
+  switch (layer.mixing) {
+    case TokenMixing::kGatedDelta:
+      return delta.shape.state_bytes();
+    case TokenMixing::kShortConvolution:
+      return short_convolution.state_bytes();
+    case TokenMixing::kMamba2:
+      return mamba2.shape.state_bytes();
+    case TokenMixing::kAttention:
+    case TokenMixing::kNone:
+      break;
+  }
+  return 0;
 }
 
 int DecoderConfig::deepest_branch_layer() const {

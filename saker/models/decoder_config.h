@@ -9,6 +9,7 @@
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/storage/kv_store.h"
 #include "saker/models/embedding_config.h"
+#include "saker/models/layer_config.h"
 #include "saker/models/rerank_format.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_delta_net.h"
@@ -17,11 +18,13 @@
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/recurrent/mamba2.h"
+#include "saker/nn/recurrent/short_convolution.h"
 #include "saker/nn/rope_options.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,20 +43,6 @@ struct ConfigDefaults {
   nn::RopeKeys rope = {};
   double norm_eps = 1e-6;
   std::string_view norm_eps_key = "rms_norm_eps";
-};
-
-struct LayerConfig {
-  int window = 0;        // Sliding window, 0: the whole past.
-  std::size_t rope = 0;  // Index in DecoderConfig::ropes.
-  bool linear = false;   // Linear attention (gated delta net) instead.
-  bool experts = false;  // A mixture of experts instead of one MLP.
-  // 0: the decoder's value.
-  int kv_heads = 0;
-  int head_dim = 0;
-  int intermediate = 0;
-  bool keys_are_values = false;  // See nn::AttentionOptions.
-  // The layer whose keys and values it attends to instead of its own. Such layers come last.
-  std::optional<int> shares_rows_of = std::nullopt;
 };
 
 enum class HeadChoice : std::uint8_t {
@@ -84,6 +73,7 @@ struct DecoderConfig {
   bool norms_join_heads = false;   // See nn::AttentionOptions.
   bool norms_follow_rope = false;  // See nn::AttentionOptions.
   nn::QueryScaling query_scaling;
+  DecoderNames names;
   nn::AttentionNames attention_names;
   bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
   bool value_norms = false;         // RMS norm of each head's v, without a weight.
@@ -91,10 +81,14 @@ struct DecoderConfig {
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
-  nn::GatedDeltaOptions delta;              // For linear-attention layers.
-  nn::MoeOptions moe;                       // For layers with experts.
-  std::string_view feed_forward = "mlp";    // The scope of a layer's MLP or experts.
+  nn::GatedDeltaOptions delta;              // For layers of each mixing.
+  nn::ShortConvolutionOptions short_convolution;
+  nn::Mamba2Options mamba2;
+  nn::MoeOptions moe;                     // For layers with experts.
+  std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
   nn::MlpNames mlp_names;
+  bool joined_mlp = false;     // Gate and up alone are one tensor.
+  bool gated_mlp = true;       // See nn::MlpOptions.
   int layer_input_size = 0;    // See nn::LayerInputOptions.
   bool bidirectional = false;  // See ModelInfo.
   EmbeddingConfig embedding;   // Without a section in the file: the architecture's.
@@ -110,8 +104,10 @@ struct DecoderConfig {
     return layer.head_dim > 0 ? layer.head_dim : head_dim;
   }
 
-  // The layers with caches of their own: the first ones.
-  std::span<const LayerConfig> cached_layers() const;
+  // The layers with caches of their own, in the order of a sequence's caches.
+  std::vector<LayerConfig> cached_layers() const;
+  // Bytes of a sequence's state in a layer that keeps no rows; 0: it does.
+  std::size_t state_bytes(const LayerConfig& layer) const;
   // See ModelInfo.
   int deepest_branch_layer() const;
 };

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 4> kScopes{
 // but sees the whole past.
 DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
   const auto attends = [](const LayerConfig& layer) {
-    return !layer.linear && !layer.shares_rows_of;
+    return layer.mixing == TokenMixing::kAttention && !layer.shares_rows_of;
   };
   const auto found = std::ranges::find_if(config.layers | std::views::reverse, attends);
   require(

@@ -71,7 +71,7 @@ DecoderConfig read(const Json& whole) {
   const int layers = static_cast<int>(config.layers.size());
   const auto linear = read_typed_layers(json, layers, "linear_attention", is_linear);
   for (std::size_t i = 0; i < linear.size(); ++i) {
-    config.layers[i].linear = linear[i];
+    config.layers[i].mixing = linear[i] ? TokenMixing::kGatedDelta : TokenMixing::kAttention;
   }
   return config;
 }

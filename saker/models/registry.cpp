@@ -43,13 +43,16 @@ constexpr std::array kTable{
     Row{"generic", generic},
     Row{"glm4_moe_lite", glm4_moe_lite},
     Row{"granite", granite},
+    Row{"granitemoehybrid", granitemoehybrid},
     Row{"hunyuan_v1_dense", hunyuan_v1_dense},
     Row{"kimi_k2", deepseek_v3},
     Row{"kimi_k25", deepseek_v3},
+    Row{"lfm2", lfm2},
     Row{"llama", llama},
     Row{"ministral3", ministral3},
     Row{"mistral", mistral},
     Row{"mistral3", ministral3},
+    Row{"nemotron_h", nemotron_h},
     Row{"olmo2", olmo2},
     Row{"olmo3", olmo3},
     Row{"phi3", phi3},
@@ -207,9 +210,10 @@ TensorRoster tensor_roster(const Json& config) {
     return TensorRoster(read_config(*encoder, config));
   }
   const auto architecture = find_architecture(config);
+  const DecoderConfig decoder = read_config(architecture, config);
   return {
-      read_config(architecture, config),
-      {.stream_norms = stream_norms(architecture.build_layer),
+      decoder,
+      {.stream_norms = stream_norms(decoder, architecture.build_layer),
        .layer_scalars = architecture.has_layer_scalars,
        .mtp_head = architecture.has_mtp_heads}
   };
@@ -231,16 +235,17 @@ std::vector<LayerCacheFacts> layer_caches(
   }
   const DecoderConfig config = read_config(find_architecture(json), json);
   std::vector<LayerCacheFacts> layers;
-  layers.reserve(config.cached_layers().size());
-  for (const LayerConfig& layer : config.cached_layers()) {
+  const std::vector<LayerConfig> cached = config.cached_layers();
+  layers.reserve(cached.size());
+  for (const LayerConfig& layer : cached) {
     const auto shape = config.kv_shape(layer, options.kv_bits, dtype);
     const auto cache = make_layer_cache(config, layer, options, dtype);
-    const std::size_t state_bytes = layer.linear ? cache->nbytes() : 0;
+    const bool has_rows = layer.mixing == TokenMixing::kAttention;
     layers.push_back({
         .kind = std::string(cache->kind()),
         .max_size = cache->max_size(),
-        .row_bytes = layer.linear ? 0 : kernels::kv_row_bytes(shape),
-        .state_bytes = state_bytes,
+        .row_bytes = has_rows ? kernels::kv_row_bytes(shape) : 0,
+        .state_bytes = has_rows ? 0 : cache->nbytes(),
     });
   }
   return layers;

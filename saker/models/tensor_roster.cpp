@@ -52,19 +52,41 @@ class LayerModules {
       put("per_layer_projection", linear(config_.layer_input_size, config_.hidden));
       put("post_per_layer_input_norm", norm(config_.hidden));
     }
-    layer.linear     ? add_delta()
-    : config_.latent ? add_latent(*config_.latent)
-                     : add_attention(layer);
-    layer.experts ? add_experts() : add_mlp(layer);
+    add_mixing(layer);
+    if (layer.feed_forward != FeedForward::kNone) {
+      layer.experts ? add_experts() : add_mlp(layer);
+    }
   }
 
  private:
   void put(std::string_view name, RosterModule module) {
+    module.is_required = module.is_required && required_;
     modules_.emplace(fmt::format("{}{}", prefix_, name), module);
   }
 
+  void put_in(std::string_view scope, std::string_view name, const RosterModule& module) {
+    put(fmt::format("{}.{}", scope, name), module);
+  }
+
+  void add_mixing(const LayerConfig& layer) {
+    switch (layer.mixing) {
+      case TokenMixing::kAttention:
+        return config_.latent ? add_latent(*config_.latent) : add_attention(layer);
+      case TokenMixing::kGatedDelta:
+        return add_delta();
+      case TokenMixing::kShortConvolution:
+        return add_convolution();
+      case TokenMixing::kMamba2:
+        return add_mamba2();
+      case TokenMixing::kNone:
+        return;
+    }
+  }
+
   void add_attention(const LayerConfig& layer) {
-    const auto attention = [](std::string_view name) { return fmt::format("self_attn.{}", name); };
+    const auto attention = [&](std::string_view name) {
+      return fmt::format("{}.{}", config_.names.attention, name);
+    };
     const int head_dim = config_.head_dim_of(layer);
     const int kv_rows = (layer.kv_heads > 0 ? layer.kv_heads : config_.kv_heads) * head_dim;
     const int heads = config_.heads * head_dim;
@@ -74,17 +96,17 @@ class LayerModules {
       put(attention(config_.attention_names.query_norm), norm(joined(heads)));
     }
     if (config_.joined_projections) {
-      put("self_attn.qkv_proj", linear(config_.hidden, heads + 2 * kv_rows));
+      put(attention("qkv_proj"), linear(config_.hidden, heads + 2 * kv_rows));
       return;
     }
     const int gates = config_.attention_gate ? 2 : 1;
-    put("self_attn.q_proj", linear(config_.hidden, gates * heads));
+    put(attention("q_proj"), linear(config_.hidden, gates * heads));
     if (layer.shares_rows_of) {
       return;
     }
-    put("self_attn.k_proj", linear(config_.hidden, kv_rows));
+    put(attention("k_proj"), linear(config_.hidden, kv_rows));
     if (!layer.keys_are_values) {
-      put("self_attn.v_proj", linear(config_.hidden, kv_rows));
+      put(attention("v_proj"), linear(config_.hidden, kv_rows));
     }
     if (config_.head_norms) {
       put(attention(config_.attention_names.key_norm), norm(joined(kv_rows)));
@@ -126,9 +148,38 @@ class LayerModules {
     put("linear_attn.dt_bias", {.kind = Kind::kTensor});
   }
 
+  void add_convolution() {
+    const std::string_view scope = config_.names.short_convolution;
+    put_in(scope, "in_proj", linear(config_.hidden, 3 * config_.hidden));
+    put_in(scope, "out_proj", linear(config_.hidden, config_.hidden));
+    put_in(scope, "conv", {.kind = Kind::kLayerNorm});
+  }
+
+  void add_mamba2() {
+    const std::string_view scope = config_.names.mamba2;
+    const kernels::ScanShape& shape = config_.mamba2.shape;
+    put_in(
+        scope, "in_proj", linear(config_.hidden, shape.outputs() + shape.channels() + shape.heads)
+    );
+    put_in(scope, "out_proj", linear(shape.outputs(), config_.hidden));
+    put_in(scope, "conv1d", {.kind = Kind::kLayerNorm});
+    if (config_.mamba2.norm_groups > 0) {
+      put_in(scope, "norm", norm(shape.outputs()));
+    }
+    for (const std::string_view name : {"A_log", "D", "dt_bias"}) {
+      put_in(scope, name, {.kind = Kind::kTensor});
+    }
+  }
+
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
-    add_mlp(config_.feed_forward, config_.mlp_names, inner, config_.joined_projections, true);
+    const bool joined = config_.joined_projections || config_.joined_mlp;
+    required_ = !config_.joined_mlp;
+    add_mlp(config_.feed_forward, config_.mlp_names, inner, joined, config_.gated_mlp);
+    if (config_.joined_mlp) {
+      add_mlp("mlp", {}, inner, /*joined=*/false, /*gated=*/true);  // MLX's form.
+    }
+    required_ = true;
   }
 
   void add_mlp(
@@ -158,6 +209,10 @@ class LayerModules {
       }
     }
     add_stacks(in_scope(kStacks));
+    if (moe.latent > 0) {
+      put(in_scope(moe.names.to_latent), linear(config_.hidden, moe.latent));
+      put(in_scope(moe.names.from_latent), linear(moe.latent, config_.hidden));
+    }
     const nn::SharedExpertOptions& shared = moe.shared;
     if (shared.intermediate == 0) {
       return;
@@ -183,24 +238,25 @@ class LayerModules {
       return stack;
     };
     if (moe.gated) {
-      put(scope + ".gate_proj", experts(config_.hidden, moe.intermediate, kFusedInputs));
-      RosterModule fused = experts(config_.hidden, 2 * moe.intermediate, {});
+      put(scope + ".gate_proj", experts(moe.expert_size(), moe.intermediate, kFusedInputs));
+      RosterModule fused = experts(moe.expert_size(), 2 * moe.intermediate, {});
       fused.is_required = false;
       put(fmt::format("{}.{}", scope, kFusedInputs), fused);
     }
-    put(scope + ".up_proj", experts(config_.hidden, moe.intermediate, kFusedInputs));
-    put(scope + ".down_proj", experts(moe.intermediate, config_.hidden, {}));
+    put(scope + ".up_proj", experts(moe.expert_size(), moe.intermediate, kFusedInputs));
+    put(scope + ".down_proj", experts(moe.intermediate, moe.expert_size(), {}));
   }
 
   Modules& modules_;
   std::string prefix_;
   const DecoderConfig& config_;
+  bool required_ = true;  // False while modules are added of which a checkpoint has one form.
 };
 
 // Adds the MTP head's modules, which are optional: the model runs without them.
 void add_mtp(Modules& modules, const DecoderConfig& config) {
   const auto attends = [](const LayerConfig& layer) {
-    return !layer.linear && !layer.shares_rows_of;
+    return layer.mixing == TokenMixing::kAttention && !layer.shares_rows_of;
   };
   const auto found = std::ranges::find_if(config.layers | std::views::reverse, attends);
   if (found == config.layers.rend()) {
@@ -213,7 +269,7 @@ void add_mtp(Modules& modules, const DecoderConfig& config) {
   }
   for (int i = 0; i < kMaxMtpLayers; ++i) {
     LayerModules(head, fmt::format("mtp.layers.{}.", i), config)
-        .add(*found, {.stream_norms = stream_norms(pre_norm_layer)});
+        .add(*found, {.stream_norms = stream_norms(config, pre_norm_layer)});
   }
   for (auto& [name, module] : head) {
     module.is_required = false;
@@ -230,8 +286,8 @@ void add_embedding_head(Modules& modules) {
 }
 
 std::string_view without_scopes(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kTextScopes{
-      "model.", "language_model.", "bert.", "roberta."
+  constexpr std::array<std::string_view, 5> kTextScopes{
+      "model.", "language_model.", "backbone.", "bert.", "roberta."
   };
   for (bool stripped = true; stripped;) {
     stripped = false;
@@ -299,7 +355,7 @@ std::string stacked_name(std::string_view name) {
 
 TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& options) {
   modules_.emplace("embed_tokens", linear(config.hidden, config.vocab_size));
-  modules_.emplace("norm", norm(config.hidden));
+  modules_.emplace(config.names.final_norm, norm(config.hidden));
   if (config.head != HeadChoice::kTied) {
     RosterModule head = linear(config.hidden, config.vocab_size);
     head.is_required = config.head == HeadChoice::kUntied;

@@ -2,6 +2,7 @@
 #include "saker/nn/gated_delta_net.h"
 
 #include "saker/kernels/ops/activation.h"
+#include "saker/nn/recurrent_rows.h"
 
 #include <utility>
 #include <vector>
@@ -9,18 +10,9 @@
 namespace saker::nn {
 namespace {
 
-// The kernel of a depthwise convolution; checkpoints have [C, taps, 1] or [C, 1, taps].
-mx::array convolution(const Weights& weights, const kernels::DeltaShape& shape) {
-  const auto found = weights.find("weight");
-  const bool last = found && !found->shape.empty() && found->shape.back() == shape.taps;
-  const auto values = last ? weights.array("weight", {shape.channels(), 1, shape.taps})
-                           : weights.array("weight", {shape.channels(), shape.taps, 1});
-  return mx::contiguous(mx::transpose(mx::reshape(values, {shape.channels(), shape.taps})));
-}
-
 kernels::DeltaWeights delta_weights(const Weights& weights, const kernels::DeltaShape& shape) {
   kernels::DeltaWeights result{
-      convolution(weights / "conv1d", shape),
+      depthwise_taps(weights / "conv1d", shape.channels(), shape.taps),
       mx::exp(weights.vector("A_log", shape.value_heads)),
       weights.vector("dt_bias", shape.value_heads),
   };

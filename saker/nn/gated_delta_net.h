@@ -24,10 +24,6 @@ struct GatedDeltaOptions {
 
 class GatedDeltaNet {
  public:
-  // Most tokens of a pass of which any number can be rolled back: the last token and the maximum
-  // number of drafts. Their inputs are kept until the commit.
-  static constexpr int kReplayedRows = 65;
-
   GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& options);
 
   // x [N, hidden] -> [N, hidden]; advances this layer's caches. They are recurrent ones of

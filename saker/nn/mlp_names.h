@@ -29,6 +29,9 @@ struct MoeNames {
   // Tensors [E, 2 F, K] (without gates [E, F, K]) and [E, outputs, F] in floats.
   std::string_view fused_inputs = "experts.gate_up_proj";
   std::string_view fused_down = "experts.down_proj";
+  // Linear layers around the experts, see MoeOptions::latent.
+  std::string_view to_latent = "fc1_latent_proj";
+  std::string_view from_latent = "fc2_latent_proj";
   bool fused_transposed = false;  // They are [E, K, 2 F] and [E, F, outputs].
 };
 

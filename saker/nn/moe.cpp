@@ -14,7 +14,7 @@ ExpertLinear read_inputs(const Weights& weights, const MoeOptions& options) {
     parts.push_back({names.stacked.gate, names.single.gate, options.intermediate});
   }
   parts.push_back({names.stacked.up, names.single.up, options.intermediate});
-  return {weights, names, names.fused_inputs, parts, {options.hidden, options.experts}};
+  return {weights, names, names.fused_inputs, parts, {options.expert_size(), options.experts}};
 }
 
 ExpertLinear read_down(const Weights& weights, const MoeOptions& options) {
@@ -23,7 +23,7 @@ ExpertLinear read_down(const Weights& weights, const MoeOptions& options) {
       weights,
       names,
       names.fused_down,
-      {{names.stacked.down, names.single.down, options.hidden}},
+      {{names.stacked.down, names.single.down, options.expert_size()}},
       {options.intermediate, options.experts},
   };
 }
@@ -82,7 +82,12 @@ Moe::Moe(const Weights& weights, const MoeOptions& options, const Weights& besid
       inputs_(read_inputs(weights, options)),
       down_(read_down(weights, options)),
       shared_(read_shared(options.shared.beside ? beside : weights, options)),
-      shared_gate_(read_shared_gate(weights, options)) {}
+      shared_gate_(read_shared_gate(weights, options)) {
+  if (options.latent > 0) {
+    to_latent_.emplace(weights / options.names.to_latent, options.hidden, options.latent);
+    from_latent_.emplace(weights / options.names.from_latent, options.latent, options.hidden);
+  }
+}
 
 mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto whole = block(x, adapters);
@@ -104,7 +109,7 @@ kernels::ResidualNorm Moe::add_to(
 std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowContext& adapters)
     const {
   const auto router = router_.projection(adapters);
-  if (!router) {
+  if (!router || to_latent_) {
     return std::nullopt;
   }
   kernels::ExpertsBlock whole{
@@ -122,10 +127,13 @@ mx::array Moe::parted(const mx::array& x, const RowContext& adapters) const {
   const auto choice =
       kernels::choose_experts(router_(x, adapters), options_.routing, router_tensors_);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
-  const auto inner = inputs_(kernels::gather_rows(x, sorted), sorted, adapters);
+  const auto rows = to_latent_ ? (*to_latent_)(x, adapters) : x;
+  const auto inner = inputs_(kernels::gather_rows(rows, sorted), sorted, adapters);
   const auto activated = options_.gated ? kernels::gated_activation(inner, options_.activation)
                                         : kernels::activation(inner, options_.activation);
-  return kernels::combine_experts(down_(activated, sorted, adapters), sorted, choice.weights);
+  const auto sum =
+      kernels::combine_experts(down_(activated, sorted, adapters), sorted, choice.weights);
+  return from_latent_ ? (*from_latent_)(sum, adapters) : sum;
 }
 
 mx::array Moe::with_shared(const mx::array& routed, const mx::array& x, const RowContext& adapters)
@@ -143,7 +151,8 @@ mx::array Moe::with_shared(const mx::array& routed, const mx::array& x, const Ro
 std::size_t Moe::nbytes() const {
   const auto chosen = static_cast<std::size_t>(options_.routing.chosen);
   return router_.nbytes() + chosen * (inputs_.expert_nbytes() + down_.expert_nbytes()) +
-         (shared_ ? shared_->nbytes() : 0) + (shared_gate_ ? shared_gate_->nbytes() : 0);
+         (shared_ ? shared_->nbytes() : 0) + (shared_gate_ ? shared_gate_->nbytes() : 0) +
+         (to_latent_ ? to_latent_->nbytes() + from_latent_->nbytes() : 0);
 }
 
 }  // namespace saker::nn

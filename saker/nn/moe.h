@@ -51,6 +51,8 @@ class Moe {
   ExpertLinear down_;
   std::optional<GatedMlp> shared_;
   std::optional<Linear> shared_gate_;
+  std::optional<Linear> to_latent_;
+  std::optional<Linear> from_latent_;
 };
 
 }  // namespace saker::nn

@@ -31,6 +31,10 @@ struct MoeOptions {
   bool gated = true;  // See MlpOptions.
   MoeNames names = {};
   SharedExpertOptions shared = {};
+  // Experts read rows of this size, which two linear layers make and take; 0: of `hidden`.
+  int latent = 0;
+
+  int expert_size() const { return latent > 0 ? latent : hidden; }
 };
 
 }  // namespace saker::nn

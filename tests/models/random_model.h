@@ -7,6 +7,7 @@
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 
+#include "tests/models/hybrid_tensors.h"
 #include "tests/models/layer_sizes.h"
 #include "tests/models/small_config.h"
 #include "tests/nn/random_weights.h"
@@ -107,7 +108,9 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
   };
   random.add_linear("model.embed_tokens", size("vocab_size"), hidden);
   random.add_linear("lm_head", size("vocab_size"), hidden);
-  add_norm("model.norm", hidden);
+  for (const auto* name : {"model.norm", "model.embedding_norm", "model.norm_f"}) {
+    add_norm(name, hidden);
+  }
   const int inputs = size("hidden_size_per_layer_input");
   if (inputs > 0) {
     const int all = inputs * size("num_hidden_layers");
@@ -152,6 +155,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     if (has_latents(model_type)) {
       add_latent_attention(random, config, layer, add_linear);
     }
+    add_hybrid_layer(random, config, i, add_linear);
     random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
     for (int expert = 0; expert < size("num_experts"); ++expert) {
       const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);

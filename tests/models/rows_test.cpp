@@ -101,6 +101,7 @@ RandomModelOptions random_options(Choices& choices, Json& config) {
   const bool grouped = options.format.bits > 0;
   config["hidden_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(3, 100);
   config["intermediate_size"] = grouped ? 32 * choices.number(1, 4) : choices.number(1, 150);
+  config["shared_intermediate_size"] = config["intermediate_size"];
   config["moe_intermediate_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(1, 90);
   if (grouped && has_latents(config["model_type"].get<std::string>())) {
     config["q_lora_rank"] = 32;

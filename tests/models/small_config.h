@@ -5,6 +5,7 @@
 
 #include "saker/base/json/json.h"
 
+#include "tests/models/hybrid_tensors.h"
 #include "tests/models/layer_sizes.h"
 
 #include <string_view>
@@ -88,6 +89,7 @@ inline Json small_config(std::string_view model_type) {
          {"topk_group", 1}}
     );
   }
+  config.update(hybrid_changes(model_type));
   if (is_gemma4(model_type)) {
     config.update(
         {{"num_hidden_layers", 6},

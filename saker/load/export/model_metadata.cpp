@@ -255,7 +255,8 @@ class MetadataMaker {
     const auto first = std::ranges::find(layers, false, &models::LayerConfig::linear);
     const int interval = static_cast<int>(first - layers.begin()) + 1;
     for (int i = 0; i < layer_count(); ++i) {
-      const bool linear = layers[static_cast<std::size_t>(i)].linear;
+      const bool linear =
+          layers[static_cast<std::size_t>(i)].mixing == models::TokenMixing::kGatedDelta;
       keys_.expect(
           linear == ((i + 1) % interval != 0),
           fmt::format("layer {}", i),

@@ -23,7 +23,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -82,10 +81,10 @@ void add_layer_sizes(const Family& family, const Keys& keys, Json& config) {
     const auto rotated = keys.integer("rope.dimension_count").value_or(head_dim);
     config["partial_rotary_factor"] =
         static_cast<double>(rotated) / static_cast<double>(std::max<std::int64_t>(head_dim, 1));
-  } else if (!family.linear_attention) {
+  } else if (!family.linear_attention && family.kinds != LayerKinds::kSingleParts) {
     expect_head_dim("rope.dimension_count");
   }
-  config["intermediate_size"] = keys.required("feed_forward_length");
+  config["intermediate_size"] = mlp_width(keys, family, config["num_hidden_layers"]);
   config["num_key_value_heads"] = kv_head_count(keys);
   config["head_dim"] = head_dim;
   config["rope_theta"] = keys.number("rope.freq_base").value_or(10000.0);
@@ -395,7 +394,7 @@ std::vector<TensorRole> special_roles(
 ) {
   const auto role = family.linear_attention ? linear_attention_role(keys, name)
                     : family.two_kinds      ? two_kinds_role(name)
-                                            : std::nullopt;
+                                            : hybrid_role(family, name);
   if (role) {
     return {*role};
   }
@@ -440,6 +439,7 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   add_factors(keys, family, config);
   add_query_scaling(keys, family, config);
   add_pooling(keys, family, config);
+  add_hybrid(keys, family, config);
   if (family.linear_attention) {
     add_linear_attention(keys, config);
     add_draft_head(header, keys, config);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 21> kFamilies{{
+constexpr std::array<Family, 24> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -55,6 +55,13 @@ constexpr std::array<Family, 21> kFamilies{{
      .bidirectional = true},
     {.name = "smollm3", .model_type = "smollm3", .rotated_pairs = true},
     {.name = "granite", .model_type = "granite", .rotated_pairs = true, .factors = true},
+    {.name = "granitehybrid",
+     .model_type = "granitemoehybrid",
+     .rotated_pairs = true,
+     .kinds = LayerKinds::kStateSpaces,
+     .factors = true},
+    {.name = "lfm2", .model_type = "lfm2", .kinds = LayerKinds::kConvolutions},
+    {.name = "nemotron_h", .model_type = "nemotron_h", .kinds = LayerKinds::kSingleParts},
     {.name = "mistral3", .model_type = "ministral3", .rotated_pairs = true, .scaled_queries = true},
     {.name = "olmo2", .model_type = "olmo2", .output_norms = true, .windowed_type = "olmo3"},
     {.name = "phi3", .model_type = "phi3", .joined = true, .windowed_type = "phi3"},

@@ -12,6 +12,14 @@
 
 namespace saker::load::gguf {
 
+// Which layers a model has.
+enum class LayerKinds : std::uint8_t {
+  kAlike,
+  kConvolutions,  // Attention or a short convolution (gguf_linear_attention.h, as the next ones).
+  kStateSpaces,   // Attention or a state space.
+  kSingleParts,   // Attention, a state space or an MLP alone.
+};
+
 struct Family {
   std::string_view name;        // `general.architecture`.
   std::string_view model_type;  // In a model folder's configuration.
@@ -28,7 +36,8 @@ struct Family {
   // One layer of this many has the whole past, and the others have a rope of their own. 0: the
   // model's own pattern, one rope.
   int window_pattern = 0;
-  bool bidirectional = false;     // Tokens see later ones too.
+  bool bidirectional = false;  // Tokens see later ones too.
+  LayerKinds kinds = LayerKinds::kAlike;
   bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
   bool two_kinds = false;         // Sliding layers have other sizes (gguf_two_kinds.h).
   bool layer_norms = false;       // Norms are LayerNorms.

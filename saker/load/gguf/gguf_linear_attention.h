@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Layers of linear attention (gated delta nets) in GGUF files: llama.cpp's names and orders
-// (conversion/qwen.py and gguf-py/gguf/constants.py, backwards). Its value heads stand in another
-// order than in a model folder, and the decay is -exp of the folder's number. Any thread.
+// Layers without rows in GGUF files: llama.cpp's keys, names and orders (conversion/ and
+// gguf-py/gguf/constants.py, backwards). Linear attention (gated delta nets) has its value heads in
+// another order than a model folder, and the decay is -exp of the folder's number. In other models
+// numbers by layer say which layer is what. Any thread.
 
 #include "saker/base/json/json.h"
+#include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_keys.h"
 #include "saker/load/gguf/gguf_tensor_role.h"
 
@@ -39,5 +41,15 @@ struct DeltaTensor {
 // For a folder's tensor "model.layers.N.linear_attn.<ours>". Empty for names that such layers do
 // not have.
 std::optional<DeltaTensor> find_delta_tensor(const DeltaSizes& sizes, std::string_view ours);
+
+// The width of an MLP; in models of single parts, of those that have one, or else 1.
+std::int64_t mlp_width(const Keys& keys, const Family& family, std::int64_t layers);
+
+// Adds what layers are, and the sizes of those without rows. Nothing for families of layers that are
+// alike. REQUIRES: `config` has the other sizes. Throws as Keys do.
+void add_hybrid(const Keys& keys, const Family& family, Json& config);
+
+// Empty for tensors with usual names.
+std::optional<TensorRole> hybrid_role(const Family& family, std::string_view name);
 
 }  // namespace saker::load::gguf

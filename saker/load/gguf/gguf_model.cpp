@@ -145,7 +145,8 @@ class Model {
   LazyTensor derived(const TensorEntry& entry, const TensorRole& role) {
     check_heads(entry, role, part(entry).what);
     const auto kind = block_kind(entry.type);
-    const bool is_matrix = role.name.ends_with(".weight") && entry.shape.size() >= 2;
+    const bool is_matrix =
+        role.name.ends_with(".weight") && entry.shape.size() >= 2 && !role.is_flat;
     if (form_ == CodeForm::kBlocks && kind && is_matrix &&
         heads_are_whole(role, kernels::block_format(*kind).columns)) {
       return with_blocks(entry, role, *kind);
@@ -317,6 +318,8 @@ class Model {
     auto shape = shape_of(entry, role);
     if (role.ends_in_one) {
       shape.push_back(1);
+    } else if (role.is_flat) {
+      shape = {entry.element_count};
     }
     tensor.outputs = {{role.name, dtype, std::move(shape)}};
     const std::string name = fmt::format("{}: tensor {}", part(entry).what, quote(entry.name));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -89,28 +90,43 @@ kernels::ResidualNorm add_output(
                                 : kernels::add_residual(stream, output, target.scales);
 }
 
-// Runs a part and what follows it, up to the norm of the next part.
+template <typename Mixer>
+constexpr bool kMixesTokens =
+    requires(const Mixer& mixer, const mx::array& x, ForwardContext& context) {
+      mixer(x, context, 0);
+    };
+
+bool has_cache(const ResidualPart& part) {
+  return std::visit(
+      []<typename Mixer>(const Mixer&) {
+        return kMixesTokens<Mixer> && !std::is_same_v<Mixer, SharedAttention>;
+      },
+      part.mixer
+  );
+}
+
+// Runs a part and what follows it, up to the norm of the next part. `cache`: the index of the part's
+// cache in every sequence.
 kernels::ResidualNorm run_part(
     const ResidualPart& part,
     const kernels::ResidualNorm& state,
     const PartTarget& target,
     ForwardContext& context,
-    int layer
+    int cache
 ) {
   const auto& adapters = context.adapters();
-  const auto run = [&](const auto& mixer) {
-    constexpr bool kMixesTokens = requires { mixer(state.normed, context, layer); };
+  const auto run = [&]<typename Mixer>(const Mixer& mixer) {
     if (target.next != nullptr && target.gate == nullptr && !part.output_norm) {
       const ResidualTarget fused{state.sum, *target.next, target.scales};
-      if constexpr (kMixesTokens) {
-        return mixer.add_to(fused, state.normed, context, layer);
+      if constexpr (kMixesTokens<Mixer>) {
+        return mixer.add_to(fused, state.normed, context, cache);
       } else {
         return mixer.add_to(fused, state.normed, adapters);
       }
     }
     auto output = [&] {
-      if constexpr (kMixesTokens) {
-        return mixer(state.normed, context, layer);
+      if constexpr (kMixesTokens<Mixer>) {
+        return mixer(state.normed, context, cache);
       } else {
         return mixer(state.normed, adapters);
       }
@@ -128,14 +144,15 @@ kernels::ResidualNorm run_part(
   return std::visit(run, part.mixer);
 }
 
-// Runs a layer's parts. `next`: the norm of the rows that the next layer reads.
+// Runs a layer's parts. `next`: the norm of the rows that the next layer reads. `cache`: the index
+// of its first cache.
 kernels::ResidualNorm run_layer(
     const DecoderLayer& layer,
     kernels::ResidualNorm state,
     const Norm* next,
     const std::optional<mx::array>& inputs,
     ForwardContext& context,
-    int index
+    int cache
 ) {
   const auto shared = layer.parallel ? std::optional(state.normed) : std::nullopt;
   for (std::size_t i = 0; i < layer.parts.size(); ++i) {
@@ -150,7 +167,8 @@ kernels::ResidualNorm run_layer(
       const auto& following = layer.parts[i + 1].norm;
       target.next = !layer.parallel && following ? &*following : nullptr;
     }
-    state = run_part(part, state, target, context, index);
+    state = run_part(part, state, target, context, cache);
+    cache += has_cache(part) ? 1 : 0;
     if (shared && !last) {
       state.normed = *shared;
     }
@@ -168,8 +186,18 @@ std::size_t DecoderLayer::nbytes() const {
   return total;
 }
 
+int DecoderLayer::cache_count() const {
+  return static_cast<int>(std::ranges::count_if(parts, has_cache));
+}
+
 DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, Norm final_norm)
-    : layers_(std::move(layers)), final_norm_(std::move(final_norm)) {}
+    : layers_(std::move(layers)), final_norm_(std::move(final_norm)) {
+  int count = 0;
+  for (const DecoderLayer& layer : layers_) {
+    first_caches_.push_back(count);
+    count += layer.cache_count();
+  }
+}
 
 mx::array DecoderStack::operator()(
     const mx::array& embedded, ForwardContext& context, std::optional<mx::array> layer_inputs
@@ -188,7 +216,7 @@ mx::array DecoderStack::operator()(
     }
     const auto inputs =
         layer.input_gate ? std::optional(inputs_of(layer_inputs.value(), index)) : std::nullopt;
-    state = run_layer(layer, std::move(state), norm_of(i + 1), inputs, context, index);
+    state = run_layer(layer, std::move(state), norm_of(i + 1), inputs, context, first_caches_[i]);
     capture(context, index, state.sum);
     start_layers(context, state, i + 1, layers_.size());
   }

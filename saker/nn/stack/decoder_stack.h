@@ -14,6 +14,8 @@
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/recurrent/mamba2.h"
+#include "saker/nn/recurrent/short_convolution.h"
 #include "saker/nn/shared_attention.h"
 
 #include <cstddef>
@@ -23,9 +25,17 @@
 
 namespace saker::nn {
 
-// The computation of a part: on tokens together, or on each alone.
-using LayerMixer =
-    std::variant<Attention, SharedAttention, LatentAttention, GatedDeltaNet, GatedMlp, Moe>;
+// The computation of a part: on tokens together, or on each alone. The first ones, but
+// SharedAttention, have a cache in every sequence.
+using LayerMixer = std::variant<
+    Attention,
+    SharedAttention,
+    LatentAttention,
+    GatedDeltaNet,
+    ShortConvolution,
+    Mamba2,
+    GatedMlp,
+    Moe>;
 
 struct ResidualPart {
   std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.
@@ -42,6 +52,8 @@ struct DecoderLayer {
 
   // Bytes that one token reads.
   std::size_t nbytes() const;
+  // How many of a sequence's caches belong to this layer.
+  int cache_count() const;
 };
 
 class DecoderStack {
@@ -65,6 +77,7 @@ class DecoderStack {
   const Norm* norm_of(std::size_t layer) const;
 
   std::vector<DecoderLayer> layers_;
+  std::vector<int> first_caches_;  // For each layer: a sequence has caches for all parts.
   Norm final_norm_;
 };
 

@@ -38,6 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
         "deepseek_v3_single",
         "exaone4",
         "granite",
+        "granitemoehybrid",
+        "lfm2",
         "ministral3",
         "olmo3",
         "phi3"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bodies of the gated delta rule (see kernels/gated_delta.h). A body sees one head of the rows of
+// Bodies of recurrent operations: of the gated delta rule (see kernels/gated_delta.h), and of the
+// convolution and the scan beside it (kernels/selective_scan.h). A body sees one head of the rows of
 // one sequence and takes the rows in order. So bits depend neither on where a sequence is cut nor
 // on what runs beside it.
 
@@ -9,13 +10,15 @@
 
 namespace saker::kernels {
 
-// out[i] = silu(sum over taps j of weights[j][i] * inputs[j][i]), taps in order.
+// out[i] = silu(bias[i] + sum over taps j of weights[j][i] * inputs[j][i]), taps in order.
 struct ConvolvedRow {
   const float* const* inputs;  // [taps], the oldest first.
   const float* weights;        // [taps] rows.
   std::ptrdiff_t weight_stride;
   int taps;
   float* out;
+  const float* bias = nullptr;  // Null: none.
+  bool activated = true;        // False: without silu.
 };
 
 // Maximum columns of S that a body works on together.
@@ -41,12 +44,16 @@ struct DeltaHead {
   std::ptrdiff_t out_stride;
 };
 
+struct ScanHead;  // scan_bodies.h
+
 struct DeltaBodies {
   void (*convolve)(const ConvolvedRow& row, int width);
   // x *= scale / sqrt(sum of squares + eps)
   void (*normalize)(float* x, int width, float eps, float scale);
   // REQUIRES: at least one row.
   void (*run_head)(const DeltaHead& head);
+  // REQUIRES: at least one row.
+  void (*scan_head)(const ScanHead& head);
 };
 
 }  // namespace saker::kernels

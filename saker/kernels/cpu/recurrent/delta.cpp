@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/dispatch/delta_bodies.h"
+#include "saker/kernels/cpu/recurrent/key_sums.h"
 #include "saker/kernels/cpu/simd/row_vectors.h"
 #include "saker/kernels/cpu/simd/unroll.h"
 #include "saker/kernels/cpu/simd/vec_curves.h"
@@ -9,12 +10,12 @@ namespace {
 
 void convolve(const ConvolvedRow& row, int width) {
   each_vector(width, [&](int i, int lanes) {
-    F32x16 sum = zero();
+    F32x16 sum = row.bias != nullptr ? load_lanes(row.bias + i, lanes) : zero();
     for (int tap = 0; tap < row.taps; ++tap) {
       const F32x16 weight = load_lanes(row.weights + tap * row.weight_stride + i, lanes);
       sum = fma(weight, load_lanes(row.inputs[tap] + i, lanes), sum);
     }
-    store_lanes(row.out + i, logistic_times(sum, sum), lanes);
+    store_lanes(row.out + i, row.activated ? logistic_times(sum, sum) : sum, lanes);
   });
 }
 
@@ -25,43 +26,6 @@ void normalize(float* x, int width, float eps, float scale) {
     store_lanes(x + i, mul(load_lanes(x + i, lanes), factor), lanes);
   });
 }
-
-// Calls function(key, half) for each key, with its last bit as a constant, because it names
-// registers.
-template <typename Function>
-[[gnu::always_inline]] inline void each_key(int count, const Function& function) {
-  int key = 0;
-  for (; key + 1 < count; key += 2) {
-    function(key, Index<0>());
-    function(key + 1, Index<1>());
-  }
-  if (key < count) {
-    function(key, Index<0>());
-  }
-}
-
-// Sums over the keys: even and odd ones separately, so that additions need not wait for each other.
-template <int kVectors>
-struct KeySums {
-  F32x16 sums[2][kVectors];
-
-  KeySums() {
-    for (auto& half : sums) {
-      for (F32x16& sum : half) {
-        sum = zero();
-      }
-    }
-  }
-
-  [[gnu::always_inline]] void add_product(int half, int vector, F32x16 a, F32x16 b) {
-    F32x16& sum = sums[half][vector];
-    sum = fma(a, b, sum);
-  }
-
-  [[gnu::always_inline]] F32x16 total(int vector) const {
-    return add(sums[0][vector], sums[1][vector]);
-  }
-};
 
 // Values [first, first + kVectors * 16) of a head; the last vector has `lanes` lanes. While rows
 // change it, their part of the state is a dense copy [key_dim][kVectors * 16]. Rows of the whole
@@ -179,8 +143,10 @@ void run_head(const DeltaHead& head) {
 
 }  // namespace
 
+void scan_head(const ScanHead& head);  // scan.cpp
+
 extern const DeltaBodies delta_bodies;
 
-const DeltaBodies delta_bodies = {convolve, normalize, run_head};
+const DeltaBodies delta_bodies = {convolve, normalize, run_head, scan_head};
 
 }  // namespace saker::kernels::SAKER_ISA

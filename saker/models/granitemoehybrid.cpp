@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Granite 4: Mamba-2 in most layers, attention in the others, mostly without rope; Granite's
+// factors. Dense models have their MLP under the name of a shared expert, with gate and up joined;
+// MLX's have a usual one.
+#include "saker/base/error.h"
+#include "saker/models/architecture.h"
+#include "saker/models/granite_factors.h"
+#include "saker/models/mamba2_config.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace saker::models {
+namespace {
+
+constexpr std::string_view kPublishedMlp = "shared_mlp";
+
+// The width of a head, if it follows from the others.
+std::int64_t default_head_dim(const Json& json, const DecoderConfig& config) {
+  const auto expand = read_size(json, "mamba_expand", 2, 1 << 10);
+  const auto heads = read_size(json, "mamba_n_heads", 128, 1 << 12);
+  return expand * config.hidden / heads;
+}
+
+nn::Mamba2Options read_mamba(const Json& json, const DecoderConfig& config) {
+  Json given = json;
+  if (json_has(json, "mamba_d_head") && json["mamba_d_head"] == "auto") {
+    given.erase("mamba_d_head");
+  }
+  return read_mamba2(
+      given,
+      config,
+      {.heads = "mamba_n_heads",
+       .head_dim = "mamba_d_head",
+       .state_dim = "mamba_d_state",
+       .groups = "mamba_n_groups",
+       .taps = "mamba_d_conv",
+       .default_heads = 128,
+       .default_head_dim = default_head_dim(json, config),
+       .default_state_dim = 256}
+  );
+}
+
+void read_positions(const Json& json, DecoderConfig& config) {
+  const auto type = json_string(json, "position_embedding_type", "nope");
+  require(
+      type == "rope" || type == "nope",
+      ErrorCode::kUnsupported,
+      "[config] position_embedding_type is \"{}\", expected rope or nope",
+      type
+  );
+  if (type == "nope") {
+    set_rotating_layers(config, std::vector<bool>(config.layers.size(), false));
+  }
+}
+
+DecoderConfig read(const Json& json) {
+  Json given = json;
+  given["intermediate_size"] = read_size(json, "shared_intermediate_size", 1024, 1 << 24);
+  auto config = read_decoder_config(given, {.context_length = 2048});
+  set_granite_factors(config, json);
+  const auto experts = json_int(json, "num_local_experts", 8);
+  require(
+      experts == 0, ErrorCode::kUnsupported, "[config] num_local_experts is {}, expected 0", experts
+  );
+  config.feed_forward = kPublishedMlp;
+  config.joined_mlp = true;
+  config.mlp_names = {.joined = "input_linear", .down = "output_linear"};
+  read_positions(json, config);
+  const auto* key = json_has(json, "layer_types") ? "layer_types" : "layers_block_type";
+  const auto mixing = read_mixing(
+      json,
+      key,
+      config.layers.size(),
+      {{"mamba", TokenMixing::kMamba2},
+       {"attention", TokenMixing::kAttention},
+       {"linear_attention", TokenMixing::kMamba2},
+       {"full_attention", TokenMixing::kAttention}}
+  );
+  for (std::size_t i = 0; i < mixing.size(); ++i) {
+    config.layers[i].mixing = mixing[i];
+  }
+  if (std::ranges::find(mixing, TokenMixing::kMamba2) != mixing.end()) {
+    config.mamba2 = read_mamba(json, config);
+  }
+  return config;
+}
+
+// Dense models of MLX.
+void adjust(DecoderConfig& config, const nn::Weights& body) {
+  if ((body / "layers" / "0" / "mlp" / "down_proj").has("weight")) {
+    config.feed_forward = "mlp";
+    config.joined_mlp = false;
+    config.mlp_names = {};
+  }
+}
+
+bool is_kernel(std::string_view name) {
+  return name.ends_with(".mamba.conv1d.weight");
+}
+
+bool needs_sanitizing(const TensorMap& tensors) {
+  return std::ranges::any_of(tensors, [](const auto& entry) {
+    return is_kernel(entry.first) && is_published_kernel(entry.second.shape);
+  });
+}
+
+SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
+  return is_kernel(name) ? sanitized_kernel(std::move(shape))
+                         : SanitizedTensor{.shape = std::move(shape)};
+}
+
+}  // namespace
+
+Architecture granitemoehybrid() {
+  return {
+      .read = read,
+      .build_layer = pre_norm_layer,
+      .adjust = adjust,
+      .tensors = {.needs_sanitizing = needs_sanitizing, .sanitized = sanitized},
+  };
+}
+
+}  // namespace saker::models

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// LFM2: short convolutions between gates in most layers, attention with norms over heads in the
+// others. The final norm lies beside the embedding, whose transpose is the head. Configurations may
+// give the MLP's width before it is adjusted.
+#include "saker/base/error.h"
+#include "saker/models/architecture.h"
+#include "saker/models/mamba2_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace saker::models {
+namespace {
+
+constexpr std::int64_t kMaxWidth = 1 << 24;
+
+// The MLP's width as the tensors have it.
+std::int64_t mlp_width(const Json& json) {
+  const auto* key = json_has(json, "block_ff_dim") ? "block_ff_dim" : "intermediate_size";
+  const auto given = read_size(json, key, 12288, kMaxWidth);
+  if (!json_bool(json, "block_auto_adjust_ff_dim", true)) {
+    return given;
+  }
+  const auto multiple = read_size(json, "block_multiple_of", 256, kMaxWidth);
+  const bool unscaled = json.contains("block_ffn_dim_multiplier") &&
+                        !json_has(json, "block_ffn_dim_multiplier");  // A null.
+  const double factor = unscaled ? 1.0 : read_positive(json, "block_ffn_dim_multiplier", 1.0);
+  const auto two_thirds = static_cast<double>(2 * given / 3);
+  const double scaled = std::floor(factor * two_thirds);
+  require(
+      scaled >= 1.0 && scaled + static_cast<double>(multiple) <= static_cast<double>(kMaxWidth),
+      ErrorCode::kUnsupported,
+      "[config] {} {} times 2/3 times block_ffn_dim_multiplier {} is not in [1, {}]",
+      key,
+      given,
+      factor,
+      kMaxWidth
+  );
+  const auto width = static_cast<std::int64_t>(scaled);
+  return (width + multiple - 1) / multiple * multiple;
+}
+
+// Without any list all layers attend.
+bool is_convolution(const Json& json, int layer) {
+  if (!json_has(json, "full_attn_idxs")) {
+    return false;
+  }
+  const Json& full = *json.find("full_attn_idxs");
+  require(
+      full.is_array() &&
+          std::ranges::all_of(full, [](const Json& x) { return x.is_number_integer(); }),
+      ErrorCode::kCorruptData,
+      "[config] full_attn_idxs is {}, expected layer indices",
+      describe_json(full)
+  );
+  return std::ranges::find(full, Json(layer)) == full.end();
+}
+
+int read_taps(const Json& json) {
+  const auto taps = read_size(json, "conv_L_cache", 3, kernels::kMaxConvolutionTaps);
+  require(
+      taps > 1, ErrorCode::kUnsupported, "[config] conv_L_cache is {}, expected at least 2", taps
+  );
+  return static_cast<int>(taps);
+}
+
+DecoderConfig read(const Json& json) {
+  Json given = json;
+  given["intermediate_size"] = mlp_width(json);
+  auto config = read_decoder_config(
+      given,
+      {.heads = 32,
+       .kv_heads = 8,
+       .vocab_size = 65536,
+       .context_length = 128000,
+       .rope = {.default_theta = 1e6},
+       .norm_eps = 1e-5,
+       .norm_eps_key = "norm_eps"}
+  );
+  const auto* tied = json_has(json, "tie_embedding") ? "tie_embedding" : "tie_word_embeddings";
+  config.head = json_bool(json, tied, true) ? HeadChoice::kTied : HeadChoice::kUntied;
+  config.head_norms = true;
+  config.attention_names = {"q_layernorm", "k_layernorm", "out_proj"};
+  config.names.norms = {"operator_norm", "ffn_norm"};
+  config.names.final_norm = "embedding_norm";
+  config.feed_forward = "feed_forward";
+  config.mlp_names = {.gate = "w1", .up = "w3", .down = "w2"};
+  config.short_convolution = {config.hidden, read_taps(json)};
+  const auto convolutions =
+      read_typed_layers(json, static_cast<int>(config.layers.size()), "conv", is_convolution);
+  for (std::size_t i = 0; i < convolutions.size(); ++i) {
+    config.layers[i].mixing =
+        convolutions[i] ? TokenMixing::kShortConvolution : TokenMixing::kAttention;
+  }
+  return config;
+}
+
+bool is_kernel(std::string_view name) {
+  return name.ends_with(".conv.conv.weight");
+}
+
+bool needs_sanitizing(const TensorMap& tensors) {
+  return std::ranges::any_of(tensors, [](const auto& entry) {
+    return is_kernel(entry.first) && is_published_kernel(entry.second.shape);
+  });
+}
+
+SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
+  return is_kernel(name) ? sanitized_kernel(std::move(shape))
+                         : SanitizedTensor{.shape = std::move(shape)};
+}
+
+}  // namespace
+
+Architecture lfm2() {
+  return {
+      .read = read,
+      .build_layer = pre_norm_layer,
+      .tensors = {.needs_sanitizing = needs_sanitizing, .sanitized = sanitized},
+  };
+}
+
+}  // namespace saker::models

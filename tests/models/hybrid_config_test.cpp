@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations of models with layers that have no rows: which layer is what, and bad values.
+#include "saker/models/architecture.h"
+#include "saker/models/decoder_config.h"
+
+#include "tests/models/changed_config.h"
+#include "tests/support/expect_error.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace saker::models {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+
+std::vector<TokenMixing> mixing_of(const DecoderConfig& config) {
+  std::vector<TokenMixing> result;
+  for (const LayerConfig& layer : config.layers) {
+    result.push_back(layer.mixing);
+  }
+  return result;
+}
+
+// Every one of these keys with values that no model can have.
+void expect_sizes_refused(std::string_view type, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    for (const Json& value : std::vector<Json>{0, -3, 1'000'000'000'000, "x", 2.5}) {
+      SCOPED_TRACE(key + " " + value.dump());
+      expect_error(ErrorCode::kCorruptData, {key}, [&] {
+        check_config(config_with(type, {{key, value}}));
+      });
+    }
+  }
+}
+
+TEST(HybridConfig, Lfm2AdjustsItsWidth) {
+  const auto width = [](const Json& changes) {
+    return lfm2().read(config_with("lfm2", changes)).intermediate;
+  };
+  EXPECT_EQ(width({{"block_ff_dim", 12288}, {"block_auto_adjust_ff_dim", true}}), 8192);
+  EXPECT_EQ(width({{"block_ff_dim", 12288}}), 12288);
+  EXPECT_EQ(
+      width(
+          {{"intermediate_size", 70},
+           {"block_auto_adjust_ff_dim", true},
+           {"block_multiple_of", 8},
+           {"block_ffn_dim_multiplier", 1.1}}
+      ),
+      56
+  );
+}
+
+TEST(HybridConfig, Lfm2ReadsItsLayers) {
+  constexpr auto kConv = TokenMixing::kShortConvolution;
+  constexpr auto kFull = TokenMixing::kAttention;
+  EXPECT_THAT(
+      mixing_of(lfm2().read(config_with("lfm2", Json::object()))),
+      ElementsAre(kConv, kFull, kConv, kConv)
+  );
+  Json indexed = config_with("lfm2", {{"full_attn_idxs", {0, 3}}});
+  indexed.erase("layer_types");
+  EXPECT_THAT(mixing_of(lfm2().read(indexed)), ElementsAre(kFull, kConv, kConv, kFull));
+  EXPECT_EQ(lfm2().read(indexed).cached_layers().size(), 4U);
+}
+
+TEST(HybridConfig, Lfm2NamesBadValues) {
+  expect_sizes_refused("lfm2", {"conv_L_cache", "num_attention_heads", "num_key_value_heads"});
+  const auto refused = [](ErrorCode code, std::string_view word, const Json& changes) {
+    expect_error(code, {word}, [&] { check_config(config_with("lfm2", changes)); });
+  };
+  refused(ErrorCode::kUnsupported, "conv_L_cache is 1", {{"conv_L_cache", 1}});
+  refused(ErrorCode::kCorruptData, "block_ff_dim", {{"block_ff_dim", 0}});
+  refused(
+      ErrorCode::kCorruptData,
+      "block_ffn_dim_multiplier",
+      {{"block_auto_adjust_ff_dim", true},
+       {"block_ffn_dim_multiplier", std::numeric_limits<double>::quiet_NaN()}}
+  );
+  refused(
+      ErrorCode::kUnsupported,
+      "block_ffn_dim_multiplier",
+      {{"block_auto_adjust_ff_dim", true}, {"block_ffn_dim_multiplier", 1e8}}
+  );
+  refused(ErrorCode::kCorruptData, "layer_types", {{"layer_types", {"conv"}}});
+  refused(ErrorCode::kUnsupported, "mamba", {{"layer_types", {"conv", "mamba", "conv", "conv"}}});
+  Json indexed = config_with("lfm2", {{"full_attn_idxs", "all"}});
+  indexed.erase("layer_types");
+  expect_error(ErrorCode::kCorruptData, {"full_attn_idxs"}, [&] { check_config(indexed); });
+}
+
+TEST(HybridConfig, GraniteReadsItsLayers) {
+  constexpr auto kMamba = TokenMixing::kMamba2;
+  const auto config = granitemoehybrid().read(config_with("granitemoehybrid", Json::object()));
+  EXPECT_THAT(mixing_of(config), ElementsAre(kMamba, TokenMixing::kAttention, kMamba, kMamba));
+  EXPECT_EQ(config.mamba2.max_step, std::numeric_limits<float>::infinity());
+  const auto limited = granitemoehybrid().read(config_with(
+      "granitemoehybrid",
+      {{"time_step_limit", {0.25, {{"__float__", "Infinity"}}}}, {"mamba_d_head", "auto"}}
+  ));
+  EXPECT_EQ(limited.mamba2.min_step, 0.25F);
+  EXPECT_EQ(limited.mamba2.max_step, std::numeric_limits<float>::infinity());
+  EXPECT_EQ(limited.mamba2.shape.head_dim, 16);  // 2 * 32 / 4
+}
+
+TEST(HybridConfig, GraniteNamesBadValues) {
+  expect_sizes_refused(
+      "granitemoehybrid",
+      {"mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv"}
+  );
+  const auto refused = [](ErrorCode code, std::string_view word, const Json& changes) {
+    expect_error(code, {word}, [&] { check_config(config_with("granitemoehybrid", changes)); });
+  };
+  refused(ErrorCode::kCorruptData, "mamba_n_heads is 5", {{"mamba_n_heads", 5}});
+  refused(ErrorCode::kUnsupported, "mamba_d_conv is 1", {{"mamba_d_conv", 1}});
+  refused(
+      ErrorCode::kUnsupported,
+      "above 16777216",
+      {{"mamba_n_heads", 4096}, {"mamba_d_head", 4096}, {"mamba_d_state", 4096}}
+  );
+  refused(ErrorCode::kCorruptData, "layer_types", {{"layer_types", {"mamba", "attention"}}});
+  refused(
+      ErrorCode::kUnsupported, "conv", {{"layer_types", {"conv", "mamba", "mamba", "attention"}}}
+  );
+  refused(
+      ErrorCode::kUnsupported, "position_embedding_type", {{"position_embedding_type", "alibi"}}
+  );
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Json& limits : std::vector<Json>{
+           {0.5}, {0.5, 0.1}, {-1.0, 2.0}, {nan, 1.0}, {0.0, nan}, {"0", 1.0}, 0.5, "x"
+       }) {
+    refused(ErrorCode::kCorruptData, "time_step_limit", {{"time_step_limit", limits}});
+  }
+}
+
+TEST(HybridConfig, NemotronReadsItsLayers) {
+  const auto read = nemotron_h().read;
+  const auto config = read(config_with("nemotron_h", {{"hybrid_override_pattern", "M-*-"}}));
+  EXPECT_THAT(
+      mixing_of(config),
+      ElementsAre(
+          TokenMixing::kMamba2, TokenMixing::kNone, TokenMixing::kAttention, TokenMixing::kNone
+      )
+  );
+  EXPECT_EQ(config.layers[1].feed_forward, FeedForward::kMlp);
+  EXPECT_EQ(config.layers[2].feed_forward, FeedForward::kNone);
+  EXPECT_EQ(config.cached_layers().size(), 2U);
+  Json named =
+      config_with("nemotron_h", {{"layers_block_type", {"mamba", "mlp", "attention", "mlp"}}});
+  named.erase("hybrid_override_pattern");
+  EXPECT_EQ(mixing_of(read(named)), mixing_of(config));
+  named["layers_block_type"] = {"linear_attention", "mlp", "full_attention", "mlp"};
+  named.erase("num_hidden_layers");
+  EXPECT_EQ(mixing_of(read(named)), mixing_of(config));
+}
+
+TEST(HybridConfig, NemotronNamesBadValues) {
+  expect_sizes_refused(
+      "nemotron_h",
+      {"mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel"}
+  );
+  const auto refused = [](ErrorCode code, std::string_view word, const Json& changes) {
+    expect_error(code, {word}, [&] { check_config(config_with("nemotron_h", changes)); });
+  };
+  constexpr std::string_view kPattern = "hybrid_override_pattern";
+  refused(ErrorCode::kCorruptData, kPattern, {{kPattern, "M*"}});
+  refused(ErrorCode::kCorruptData, kPattern, {{kPattern, ""}});
+  refused(ErrorCode::kCorruptData, kPattern, {{kPattern, 7}});
+  refused(ErrorCode::kUnsupported, kPattern, {{kPattern, "M*X-"}});
+  refused(ErrorCode::kUnsupported, kPattern, {{kPattern, "----"}});
+  refused(ErrorCode::kUnsupported, "mlp_hidden_act", {{"mlp_hidden_act", "silu"}});
+}
+
+}  // namespace
+}  // namespace saker::models
