@@ -38,6 +38,10 @@ void saker_rs_constraint_free(SakerRsConstraint* constraint);
 bool saker_rs_constraint_mask(
     SakerRsConstraint* constraint, uint32_t* words, size_t count, bool* may_end, SakerRsBytes* error
 );
+// The bytes with which every text goes on; it may be that more of them are certain.
+bool saker_rs_constraint_forced(
+    SakerRsConstraint* constraint, SakerRsBytes* out, SakerRsBytes* error
+);
 // `complete`: nothing may follow. False for a token that may not come next, and ever after.
 bool saker_rs_constraint_accept(
     SakerRsConstraint* constraint, uint32_t id, bool* complete, SakerRsBytes* error

@@ -188,6 +188,14 @@ impl SakerRsConstraint {
         Ok(may_end)
     }
 
+    /// Bytes that come next in every text, as far as they are known without a token's own rules.
+    fn forced(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = here(STEP_BOUNDS, || Ok(self.matcher.compute_ff_bytes()))?;
+        let end = bytes.iter().position(|&byte| byte == TokTrie::SPECIAL_TOKEN_MARKER);
+        bytes.truncate(end.unwrap_or(bytes.len()));
+        Ok(bytes)
+    }
+
     fn accept(&mut self, id: u32) -> Result<()> {
         here(STEP_BOUNDS, || self.matcher.consume_token(id).map_err(stop_text))
     }
@@ -257,6 +265,20 @@ pub unsafe extern "C" fn saker_rs_constraint_mask(
 ) -> bool {
     guard(error, || {
         may_end.write((*constraint).mask(std::slice::from_raw_parts_mut(words, count))?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `constraint` is alive and not used elsewhere at the same time; `out` and `error` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_constraint_forced(
+    constraint: *mut SakerRsConstraint,
+    out: *mut SakerRsBytes,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        out.write((*constraint).forced()?.into());
         Ok(())
     })
 }

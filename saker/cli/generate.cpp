@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace saker::cli {
 namespace {
@@ -28,6 +29,7 @@ struct GenerateArgs {
   std::string file;
   std::string tokens;
   std::string system;
+  RecordsRun records;
   bool chat = false;
   bool json = false;
   bool verbose = false;
@@ -67,6 +69,12 @@ int run_generate(const GenerateArgs& args) {
     request.prompt.text = args.file.empty() ? args.prompt : read_text(args.file);
   }
   require(
+      records || args.records.output.empty(),
+      ErrorCode::kInvalidArgument,
+      "--output goes with -f FILE.jsonl, got {:?}",
+      args.file
+  );
+  require(
       !records || !(args.request.gives("cache_in") || args.request.gives("cache_out")),
       ErrorCode::kInvalidArgument,
       "--cache-in and --cache-out go with one prompt, not with a file of records"
@@ -86,10 +94,34 @@ int run_generate(const GenerateArgs& args) {
   args.request.apply(model, request);
   const ChatOptions chat{args.chat, model.opening(args.system)};
   if (records) {
-    return generate_records(*engine, {args.file, request, chat, args.model.engine.batch});
+    RecordsRun run = args.records;
+    run.file = args.file;
+    run.defaults = std::move(request);
+    run.chat = chat;
+    run.batch = args.model.engine.batch;
+    return generate_records(*engine, run);
   }
   as_chat(request, chat);
   return generate_one(*engine, std::move(request), args);
+}
+
+// Options of a file of records.
+void add_record_output(CLI::App& command, RecordsRun& run, CLI::Option& file) {
+  auto* const output =
+      command
+          .add_option(
+              "-o,--output", run.output, "With -f FILE.jsonl: write the answers to this file"
+          )
+          ->needs(&file)
+          ->type_name("FILE");
+  command
+      .add_flag(
+          "--resume",
+          run.resume,
+          "Continue an --output that was interrupted: its whole lines stay, others are answered"
+      )
+      ->needs(output);
+  add_shard_option(command, run.shard)->needs(output);
 }
 
 }  // namespace
@@ -125,6 +157,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->check(between(1, 1024))
       ->type_name("INT")
       ->group("Engine");
+  add_record_output(command, args->records, *file);
   args->request.add_to(command, &engine::Doors::generate);
   command.add_flag("--json", args->json, "Print one JSON object");
   command
@@ -132,9 +165,12 @@ void add_generate(CLI::App& app, Action& action) {
           "-v,--verbose", args->verbose, "Print statistics and what the caches hold on stderr"
       )
       ->group("Output");
-  command.callback([=, &action] {
+  command.callback([=, &action, &command] {
     require_one("a prompt", {prompt, file, tokens});
     args->request.check();
+    if (args->records.shard.count > 1) {
+      args->records.job = job_of(command, args->model.model, args->records.shard);
+    }
     action = [args] { return run_generate(*args); };
   });
 }

@@ -3,9 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
-#include "saker/cli/io/json_lines.h"
-#include "saker/cli/io/output.h"
 #include "saker/cli/io/result_json.h"
+#include "saker/cli/records/record_lines.h"
+#include "saker/cli/records/record_output.h"
 #include "saker/cli/requests/streaming.h"
 #include "saker/engine/options/apply_options.h"
 
@@ -15,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace saker::cli {
@@ -35,11 +36,11 @@ struct Pending {
 class RecordsRunner {
  public:
   RecordsRunner(engine::Engine& engine, const RecordsRun& run)
-      : engine_(engine), run_(run), lines_(run.file) {}
+      : engine_(engine), run_(run), lines_(run.file, run.shard), output_(open_output(run)) {}
 
   int run() {
     const std::size_t ahead = kReadAhead * static_cast<std::size_t>(run_.batch);
-    int failures = 0;
+    int failures = skip_answered();
     bool more = true;
     while (more || !pending_.empty()) {
       while (more && pending_.size() < ahead) {
@@ -52,9 +53,9 @@ class RecordsRunner {
       pending_.pop_front();
       const Json answer = answer_of(oldest);
       failures += oldest.error ? 1 : 0;
-      print(dump_line(answer));
+      output_.write(dump_line(answer));
     }
-    lines_.warn_if_empty();
+    lines_.lines().warn_if_empty();
     require(
         failures == 0,
         ErrorCode::kInvalidArgument,
@@ -66,19 +67,56 @@ class RecordsRunner {
   }
 
  private:
+  static RecordOutput open_output(const RecordsRun& run) {
+    if (run.output.empty()) {
+      return {};
+    }
+    std::error_code none;
+    require(
+        !std::filesystem::equivalent(run.file, run.output, none),
+        ErrorCode::kInvalidArgument,
+        "{}: is input and output",
+        run.file.string()
+    );
+    if (run.job) {
+      begin_job(*run.job, run.output, run.resume ? JobStart::kContinued : JobStart::kNew);
+    }
+    return {run.output, run.resume ? RecordOutput::Start::kResume : RecordOutput::Start::kEmpty};
+  }
+
+  // Skips the records that the earlier run has answered; returns how many of them failed.
+  int skip_answered() {
+    int failures = 0;
+    while (const std::optional<Json> kept = output_.next_kept()) {
+      const std::optional<RecordLine> record = lines_.next();
+      require(
+          record && kept->is_object() && (kept->contains("tokens") || kept->contains("error")) &&
+              kept->value("id", Json()) == (record->id.is_discarded() ? Json() : record->id),
+          ErrorCode::kInvalidArgument,
+          "{}: its line {} doesn't answer {}: it belongs to other input",
+          run_.output.string(),
+          output_.kept_lines(),
+          record ? lines_.lines().where() : "anything"
+      );
+      failures += kept->contains("error") ? 1 : 0;
+    }
+    return failures;
+  }
+
   // Starts the next record's request; false at the end of the file.
   bool start_next() {
-    const std::optional<std::string> line = lines_.next();
-    if (!line) {
+    std::optional<RecordLine> record = lines_.next();
+    if (!record) {
       return false;
     }
     Pending& pending = pending_.emplace_back();
+    pending.id = std::move(record->id);
+    pending.error = std::move(record->error);
+    if (pending.error) {
+      return true;
+    }
     try {
-      const Json record = parse_json(*line, lines_.where());
-      if (record.is_object() && record.contains("id")) {
-        pending.id = record["id"];
-      }
-      engine::Request request = make_request(record);
+      engine::Request request = make_request(record->json);
       pending.with_logprobs = request.output.logprobs >= 0;
       pending.stream = engine_.submit(std::move(request));
     } catch (const Error& error) {
@@ -113,7 +151,8 @@ class RecordsRunner {
 
   engine::Engine& engine_;
   const RecordsRun& run_;
-  JsonLines lines_;
+  RecordLines lines_;
+  RecordOutput output_;
   std::deque<Pending> pending_;
 };
 

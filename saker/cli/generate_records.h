@@ -5,9 +5,11 @@
 // input order.
 
 #include "saker/base/json/json.h"
+#include "saker/cli/records/job.h"
 #include "saker/engine/engine.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace saker::cli {
@@ -25,10 +27,15 @@ struct RecordsRun {
   engine::Request defaults;  // The command line's; records override them.
   ChatOptions chat;
   int batch = 8;
+  std::filesystem::path output = {};  // Empty: standard output.
+  bool resume = false;
+  Shard shard = {};
+  std::optional<Job> job = {};  // With a shard.
 };
 
 // A failed record is answered by {"id", "error"}, and the others go on. Then throws an error with
-// the number of failures.
+// the number of failures. `resume`: whole lines of the output stay; throws kInvalidArgument if they
+// answer other records.
 int generate_records(engine::Engine& engine, const RecordsRun& run);
 
 }  // namespace saker::cli

@@ -2,6 +2,7 @@
 #include "saker/engine/answer_masks.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/text/continued_message.h"
 #include "saker/text/detokenizer.h"
 #include "saker/text/output/call_grammar.h"
@@ -74,6 +75,12 @@ class Reasoning {
     return forced_.empty() ? std::nullopt : std::optional(forced_.back());
   }
 
+  // The rest of the tokens that close the reasoning, if the budget is spent.
+  std::vector<std::int32_t> closing() {
+    return forced() ? std::vector<std::int32_t>(forced_.rbegin(), forced_.rend())
+                    : std::vector<std::int32_t>();
+  }
+
   // Takes a token of the reasoning, or one that opens it.
   void accept(std::int32_t token) {
     const bool was_free = is_free();
@@ -102,11 +109,13 @@ class Reasoning {
 class AnswerMask final : public sample::TokenMask {
  public:
   AnswerMask(
+      const text::Tokenizer& tokenizer,
       std::optional<text::Constraint> constraint,
       std::optional<Reasoning> reasoning,
       std::vector<std::int32_t> ignored_ends
   )
-      : constraint_(std::move(constraint)),
+      : tokenizer_(&tokenizer),
+        constraint_(std::move(constraint)),
         reasoning_(std::move(reasoning)),
         ignored_ends_(std::move(ignored_ends)) {}
 
@@ -132,6 +141,20 @@ class AnswerMask final : public sample::TokenMask {
     return may_end;
   }
 
+  std::vector<std::int32_t> forced() override {
+    if (reasoning_ && (reasoning_->is_free() || !reasoning_->openers().empty())) {
+      return reasoning_->closing();
+    }
+    const std::string bytes = constraint_ ? constraint_->forced_bytes() : std::string();
+    const std::string known = bytes.substr(0, find_invalid_utf8(bytes).value_or(bytes.size()));
+    if (known.empty()) {
+      return {};
+    }
+    auto ids = tokenizer_->encode(text::MarkedText{known, {}}, {.add_special_tokens = false});
+    // Some tokenizers add a blank to what begins a text.
+    return tokenizer_->decode(ids) == known ? ids : std::vector<std::int32_t>();
+  }
+
   bool accept(std::int32_t token) override {
     if (!constraint_) {
       reasoning_->accept(token);
@@ -149,6 +172,7 @@ class AnswerMask final : public sample::TokenMask {
   }
 
  private:
+  const text::Tokenizer* tokenizer_;
   // At least one of the two is there.
   std::optional<text::Constraint> constraint_;
   std::optional<Reasoning> reasoning_;
@@ -220,6 +244,7 @@ std::unique_ptr<sample::TokenMask> AnswerMasks::make(
     );
   }
   return std::make_unique<AnswerMask>(
+      tokenizer,
       std::move(constraint),
       std::move(reasoning),
       request.output.ignore_eos ? prompts_->eos_tokens() : std::vector<std::int32_t>()

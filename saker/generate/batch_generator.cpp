@@ -136,6 +136,18 @@ void BatchGenerator::run_round(std::vector<Work>& works) {
   speculator_.finish_round(drafts, smooth ? seconds.count() : 0.0);
 }
 
+void BatchGenerator::draft_forced(const Sequence& sequence, Speculator::Draft& draft) {
+  if (!sequence.request.mask || !sequence.drafting.takes_forced()) {
+    return;
+  }
+  try {
+    draft.force(sequence.request.mask->forced());
+  } catch (const std::exception& error) {
+    // It may end the answer when it is needed.
+    spdlog::debug("a mask forced no tokens: {}", error.what());
+  }
+}
+
 std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works) {
   std::vector<Speculator::Draft> drafts;
   drafts.reserve(works.size());
@@ -149,6 +161,7 @@ std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works)
           .cache = &*sequence.request.cache,
           .max_tokens = max_draft_tokens(sequence, model_.info()),
       });
+      draft_forced(sequence, *work.draft);
     }
   }
   speculator_.propose(drafts, drafts.size() == works.size());

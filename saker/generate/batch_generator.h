@@ -89,6 +89,8 @@ class BatchGenerator {
   int plan_prompt(std::size_t index, int budget, std::vector<Work>& works);
   void run_round(std::vector<Work>& works);
   std::vector<Speculator::Draft> propose(std::vector<Work>& works);
+  // Tokens that the sequence's mask forces become its draft.
+  static void draft_forced(const Sequence& sequence, Speculator::Draft& draft);
   // Returns true if the works ran as one pass.
   bool run(std::span<Work> works);
   void run_pass(std::span<Work> works);

@@ -44,7 +44,7 @@ void RunningSequence::end(EndReason reason, std::exception_ptr error) {
           {.queue_s = seconds_between(added, started),
            .prompt_s = generated > 0 ? seconds_between(started, first_token) : 0.0,
            .generation_s = seconds_between(first_token, last_token)},
-      .drafter = drafting.drafter,
+      .drafter = drafting.reported(),
       .speculation = drafting.counts,
   });
 }

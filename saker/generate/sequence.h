@@ -22,11 +22,21 @@
 namespace saker::generate {
 
 // Sources of draft tokens, see drafter.h.
-enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel, kMtp, kDflash };
+// kConstraint is no request's: an answer without another one had its mask's forced tokens as drafts.
+enum class DrafterKind : std::uint8_t {
+  kNone,
+  kPromptLookup,
+  kDraftModel,
+  kMtp,
+  kDflash,
+  kConstraint
+};
 
 // The names in requests and statistics.
 constexpr std::string_view drafter_name(DrafterKind kind) {
-  constexpr std::string_view kNames[] = {"none", "prompt-lookup", "draft", "mtp", "dflash"};
+  constexpr std::string_view kNames[] = {
+      "none", "prompt-lookup", "draft", "mtp", "dflash", "constraint"
+  };
   return kNames[static_cast<std::size_t>(kind)];
 }
 

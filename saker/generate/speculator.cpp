@@ -46,6 +46,11 @@ int limit_of(const Speculator::Draft& draft) {
 
 }  // namespace
 
+bool Drafting::takes_forced() const {
+  constexpr int kTried = 8;
+  return depth != 0 && (forced_checked < kTried || 2 * forced_right >= forced_checked);
+}
+
 Speculator::Speculator(Drafters drafters) {
   for (auto& [kind, drafter] : drafters) {
     Source& source = sources_[kind];
@@ -111,7 +116,8 @@ void Speculator::propose(std::span<Draft> drafts, bool measured) {
   for (auto& [kind, source] : sources_) {
     std::vector<Draft*> asked;
     for (Draft& draft : drafts) {
-      if (draft.drafting->drafter == kind && draft.drafting->state && limit_of(draft) > 0) {
+      if (!draft.is_forced && draft.drafting->drafter == kind && draft.drafting->state &&
+          limit_of(draft) > 0) {
         asked.push_back(&draft);
       }
     }
@@ -196,6 +202,12 @@ void Speculator::ask(Source& source, std::span<Draft* const> drafts, std::span<c
   source.seconds = seconds_since(start);
 }
 
+void Speculator::Draft::force(std::vector<std::int32_t> forced) {
+  forced.resize(std::min(forced.size(), static_cast<std::size_t>(limit_of(*this))));
+  is_forced = !forced.empty();
+  tokens = std::move(forced);
+}
+
 void Speculator::Draft::count() const {
   if (!tokens.empty()) {
     drafting->counts.rounds += 1;
@@ -212,14 +224,14 @@ void Speculator::finish_round(std::span<Draft> drafts, double pass_seconds) {
     round.tokens += draft.chosen;
     Drafting& drafting = *draft.drafting;
     if (drafting.state) {
-      drafting.state->acknowledge(draft.accepted);
+      drafting.state->acknowledge(draft.is_forced ? 0 : draft.accepted);
     }
     if (drafted == 0) {
       continue;
     }
     spdlog::trace(
         "draft by {}: {} of {} tokens right, {} chosen; the pass took {:.2f} ms",
-        drafter_name(drafting.drafter),
+        drafter_name(draft.is_forced ? DrafterKind::kConstraint : drafting.drafter),
         draft.accepted,
         drafted,
         draft.chosen,
@@ -227,6 +239,11 @@ void Speculator::finish_round(std::span<Draft> drafts, double pass_seconds) {
     );
     // If the answer ended, the drafts after its end were not checked.
     const int judged = std::min(drafted, std::max(draft.chosen, draft.accepted));
+    if (draft.is_forced) {
+      drafting.forced_checked += judged;
+      drafting.forced_right += draft.accepted;
+      continue;
+    }
     drafting.rates.observe(judged, draft.accepted);
     sources_.at(drafting.drafter).rates.observe(judged, draft.accepted);
   }
@@ -236,7 +253,7 @@ void Speculator::finish_round(std::span<Draft> drafts, double pass_seconds) {
   for (auto& [kind, source] : sources_) {
     round.depth = 0;
     for (const Draft& draft : drafts) {
-      if (draft.drafting->drafter == kind) {
+      if (!draft.is_forced && draft.drafting->drafter == kind) {
         round.depth = std::max(round.depth, static_cast<int>(draft.tokens.size()));
       }
     }

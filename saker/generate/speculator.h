@@ -34,6 +34,17 @@ struct Drafting {
   // Context length from which drafting resumes.
   std::size_t resume_length = 0;
   SpeculationCounts counts = {};
+  // Tokens that the mask forced, as it guessed.
+  int forced_checked = 0;
+  int forced_right = 0;
+
+  // For statistics.
+  DrafterKind reported() const {
+    return drafter == DrafterKind::kNone && counts.rounds > 0 ? DrafterKind::kConstraint : drafter;
+  }
+
+  // False if drafts are not wanted, or the mask's guesses are often wrong.
+  bool takes_forced() const;
 };
 
 class Speculator {
@@ -65,8 +76,12 @@ class Speculator {
     int max_tokens = 0;                     // Most draft tokens.
     std::vector<std::int32_t> tokens = {};  // The proposal.
     std::vector<sample::Distribution> chances = {};
-    int accepted = 0;  // Draft tokens that stayed; set before `finish_round`.
-    int chosen = 0;    // Tokens that the answer gained; set before `finish_round`.
+    bool is_forced = false;  // The tokens come from the sequence's mask; no drafter is asked.
+    int accepted = 0;        // Draft tokens that stayed; set before `finish_round`.
+    int chosen = 0;          // Tokens that the answer gained; set before `finish_round`.
+
+    // Takes these tokens, or the first ones of them, instead of a drafter's.
+    void force(std::vector<std::int32_t> forced);
 
     // Adds the round to the sequence's counts.
     void count() const;

@@ -22,6 +22,9 @@ class TokenMask {
   // if the answer may end here instead. Throws when its work exceeds its bounds.
   virtual bool fill(std::span<std::uint32_t> bits) = 0;
 
+  // Tokens that probably come next, since nothing else may: a guess, for drafts.
+  virtual std::vector<std::int32_t> forced() { return {}; }
+
   // Takes the chosen token. Returns false if nothing may follow it.
   virtual bool accept(std::int32_t token) = 0;
 };

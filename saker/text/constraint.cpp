@@ -46,6 +46,18 @@ bool Constraint::fill(std::span<std::uint32_t> bits) {
   return may_end;
 }
 
+std::string Constraint::forced_bytes() {
+  SakerRsBytes bytes{};
+  SakerRsBytes error{};
+  check_rust(
+      saker_rs_constraint_forced(rust_.get(), &bytes, &error),
+      error,
+      ErrorCode::kInvalidArgument,
+      what_
+  );
+  return take_string(bytes);
+}
+
 bool Constraint::accept(std::int32_t token) {
   bool complete = false;
   SakerRsBytes error{};

@@ -48,6 +48,9 @@ class Constraint {
   // kInvalidArgument when it takes too much time or memory; nothing may follow.
   bool fill(std::span<std::uint32_t> bits);
 
+  // Bytes with which every text goes on, perhaps not all of them. Throws as `fill`.
+  std::string forced_bytes();
+
   // Returns false if the text is complete: nothing may follow. Throws kInvalidArgument for a token
   // that the mask forbids.
   bool accept(std::int32_t token);

@@ -36,9 +36,17 @@ class Constraints(SakerTest):
     def test_drafts_change_nothing(self):
         options = ["--json-schema", json.dumps(SCHEMA), "--chat", "--logprobs", "2"]
         for sampling in ([], ["--temp", "1", "--seed", "3"]):
-            plain = self.generate("--draft", "none", *options, *sampling)
-            for drafts in ([], ["--speculate", "prompt-lookup", "--draft-depth", "7"], ["--draft", DEMO, "--draft-depth", "4"]):
+            plain = self.generate("--draft", "none", "--draft-depth", "0", *options, *sampling)
+            for drafts in ([], ["--draft", "none"], ["--speculate", "prompt-lookup", "--draft-depth", "7"], ["--draft", DEMO, "--draft-depth", "4"]):
                 self.assertEqual(answer(self.generate(*options, *sampling, *drafts)), answer(plain), drafts)
+
+    def test_forced_text_is_drafted(self):
+        got = self.generate("--json-schema", json.dumps(SCHEMA), "--draft", "none")
+        self.assertEqual(got["stats"]["drafter"], "constraint")
+        self.assertGreater(got["stats"]["accepted"], 8)
+        self.assertGreater(2 * got["stats"]["accepted"], got["stats"]["drafted"])
+        none = self.generate("--json-schema", json.dumps(SCHEMA), "--draft", "none", "--draft-depth", "0")
+        self.assertEqual((none["stats"]["drafter"], none["stats"]["rounds"]), ("none", 0))
 
     def test_expressions_and_grammars(self):
         got = self.generate("--regex", r"[a-z]{3,6}-\d{2}")

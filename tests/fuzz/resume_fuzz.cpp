@@ -5,8 +5,8 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/cli/io/json_lines.h"
+#include "saker/cli/records/record_output.h"
 #include "saker/cli/score/kept_answer.h"
-#include "saker/cli/score/record_output.h"
 #include "saker/engine/options/apply_options.h"
 
 #include "tests/fuzz/input.h"

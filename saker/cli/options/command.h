@@ -29,6 +29,7 @@ void add_create(CLI::App& app, Action& action);
 void add_imatrix(CLI::App& app, Action& action);
 void add_perplexity(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
+void add_merge(CLI::App& app, Action& action);
 void add_rm(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 

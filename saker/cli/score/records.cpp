@@ -2,12 +2,12 @@
 #include "saker/cli/score/records.h"
 
 #include "saker/base/error.h"
-#include "saker/cli/io/json_lines.h"
 #include "saker/cli/io/progress.h"
 #include "saker/cli/io/result_json.h"
 #include "saker/cli/options/checks.h"
+#include "saker/cli/records/record_lines.h"
+#include "saker/cli/records/record_output.h"
 #include "saker/cli/score/kept_answer.h"
-#include "saker/cli/score/record_output.h"
 #include "saker/cli/score/views.h"
 #include "saker/engine/options/apply_options.h"
 
@@ -83,7 +83,7 @@ class RecordsScorer {
         input_(input),
         options_(options),
         instruments_(instruments),
-        lines_(input.file) {
+        lines_(input.file, input.shard) {
     if (!input.output.empty()) {
       std::error_code none;
       require(
@@ -92,6 +92,9 @@ class RecordsScorer {
           "{}: is input and output",
           input.file.string()
       );
+      if (input.job) {
+        begin_job(*input.job, input.output, input.resume ? JobStart::kContinued : JobStart::kNew);
+      }
       output_ = RecordOutput(
           input.output, input.resume ? RecordOutput::Start::kResume : RecordOutput::Start::kEmpty
       );
@@ -105,9 +108,9 @@ class RecordsScorer {
     Progress progress(unknown ? 0 : size, "scoring");
     for (auto records = read_batch(); !records.empty(); records = read_batch()) {
       failures += answer(records);
-      progress.set(lines_.position());
+      progress.set(lines_.lines().position());
     }
-    lines_.warn_if_empty();
+    lines_.lines().warn_if_empty();
     require(
         failures == 0,
         ErrorCode::kInvalidArgument,
@@ -130,7 +133,7 @@ class RecordsScorer {
           "{}: its line {} doesn't answer {}: it belongs to other input or another model",
           input_.output.string(),
           output_.kept_lines(),
-          record ? lines_.where() : "anything"
+          record ? lines_.lines().where() : "anything"
       );
       require(
           fits_options(*kept, options_, input_.diff ? WithDifferences::kYes : WithDifferences::kNo),
@@ -154,19 +157,17 @@ class RecordsScorer {
   }
 
   std::optional<Record> read() {
-    const std::optional<std::string> line = lines_.next();
+    std::optional<RecordLine> line = lines_.next();
     if (!line) {
       return std::nullopt;
     }
-    Record record{.line = lines_.line()};
-    try {
-      const Json json = parse_json(*line, lines_.where());
-      if (json.is_object() && json.contains("id")) {
-        record.id = json["id"];
+    Record record{.id = std::move(line->id), .line = line->line, .error = std::move(line->error)};
+    if (!record.error) {
+      try {
+        record.request = make_score_request(line->json, options_);
+      } catch (const Error& error) {
+        record.error = error;
       }
-      record.request = make_score_request(json, options_);
-    } catch (const Error& error) {
-      record.error = error;
     }
     return record;
   }
@@ -231,7 +232,7 @@ class RecordsScorer {
   const RecordsInput& input_;
   const engine::ScoreRequest& options_;
   engine::ScoreInstruments& instruments_;
-  JsonLines lines_;
+  RecordLines lines_;
   RecordOutput output_;
 };
 
@@ -249,6 +250,7 @@ void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file
           "Continue an --output that was interrupted: its whole lines stay, others are scored"
       )
       ->needs(output);
+  add_shard_option(command, input.shard)->needs(output);
   command.add_option("--batch", input.batch, "With -f: records that run in one batch [64]")
       ->needs(&file)
       ->check(between(1, 1 << 16))

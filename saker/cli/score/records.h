@@ -4,12 +4,14 @@
 // `score -f`: reads JSON lines and writes one line for each, in batches. Continues an interrupted
 // output file: records with a whole line are not scored again.
 
+#include "saker/cli/records/job.h"
 #include "saker/cli/score/html.h"
 #include "saker/engine/engine.h"
 
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
+#include <optional>
 
 namespace saker::cli {
 
@@ -18,11 +20,13 @@ struct RecordsInput {
   std::filesystem::path output;  // Empty: standard output.
   bool resume = false;
   int batch = 64;
-  bool diff = false;          // Answers include the differences of views.
-  ScorePage* page = nullptr;  // Also gets every text; null: none.
+  bool diff = false;  // Answers include the differences of views.
+  Shard shard = {};
+  std::optional<Job> job = {};  // With a shard.
+  ScorePage* page = nullptr;    // Also gets every text; null: none.
 };
 
-// Adds --output, --resume and --batch, which require `file`.
+// Adds --output, --resume, --shard and --batch, which require `file`.
 void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file);
 
 // Scores each record with these options and returns the exit code. Throws kInvalidArgument at the

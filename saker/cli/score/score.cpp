@@ -366,8 +366,11 @@ void add_score(CLI::App& app, Action& action) {
       "First check that all views give finite numbers; without input only that"
   );
   command.add_flag("--json", args->json, "Print one JSON object");
-  command.callback([=, &action] {
+  command.callback([=, &action, &command] {
     check_input(input, *args);
+    if (args->records.shard.count > 1) {
+      args->records.job = job_of(command, args->model.model, args->records.shard);
+    }
     action = [args] { return run_score(*args); };
   });
 }

@@ -22,10 +22,10 @@ namespace saker::cli {
 namespace {
 
 // Options of one prompt, one input or one output.
-constexpr std::array<std::string_view, 23> kNoDefaults{
+constexpr std::array<std::string_view, 24> kNoDefaults{
     "prompt",  "text", "file",   "tokens",   "prompt-tokens", "completion", "messages", "tools",
     "output",  "html", "logits", "trace",    "resume",        "preflight",  "json",     "help",
-    "version", "yes",  "remove", "cache-in", "cache-out",     "null",       "query"
+    "version", "yes",  "remove", "cache-in", "cache-out",     "null",       "query",    "shard"
 };
 
 // Commands that write or manage models have a default only for the log's level.

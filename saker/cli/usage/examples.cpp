@@ -60,6 +60,10 @@ constexpr Example kExamples[] = {
     {"saker imatrix", R"(  saker imatrix ./model calibration.txt model.imatrix.gguf
   saker imatrix ./model calibration.txt model.imatrix.gguf --chunks 100
 )"},
+    {"saker merge", R"(  saker score ./model -f texts.jsonl -o 0.jsonl --shard 0/2
+  saker score ./model -f texts.jsonl -o 1.jsonl --shard 1/2
+  saker merge texts.jsonl 0.jsonl 1.jsonl -o scores.jsonl
+)"},
     {"saker bench", R"(  saker bench ./model
   saker bench ./model -p 2048 -n 64 -b 8
   saker bench ./model ./model-4bit --format md --plot bench.svg

@@ -90,6 +90,7 @@ void add_measures(CLI::App& app, Action& action) {
   add_score(app, action);
   add_perplexity(app, action);
   add_imatrix(app, action);
+  add_merge(app, action);
   add_bench(app, action);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/score/record_output.h"
+#include "saker/cli/records/record_output.h"
 
 #include "saker/base/error.h"
 #include "saker/base/file_lock.h"
