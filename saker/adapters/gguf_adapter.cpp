@@ -6,12 +6,12 @@
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_names.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/gguf/gguf_two_kinds.h"
-#include "saker/load/gguf/gguf_types.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 //   IQ4     from about 10^10 on sums overflow, a scale is NaN, and the codes differ among versions
 //           of ggml; here they are 0
 
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <cstddef>
 #include <span>

@@ -5,7 +5,7 @@
 
 #include "saker/load/convert/tensor_steps.h"
 #include "saker/load/export/file_tensors.h"
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/importers/placeholder_tensors.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // Recipes of GGUF files: which type each tensor of a file gets, as llama.cpp's `quantize` decides
 // it (llama.cpp, src/llama-quant.cpp). Pure; any thread.
 
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <cstdint>
 #include <span>

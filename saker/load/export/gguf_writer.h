@@ -10,7 +10,7 @@
 
 #include "saker/base/files/atomic_file.h"
 #include "saker/load/export/gguf_metadata.h"
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <cstddef>
 #include <cstdint>

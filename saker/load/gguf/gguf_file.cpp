@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/load/files/safetensors.h"
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 // tensors may not overlap. A broken file throws kCorruptData with one line, and takes memory in
 // proportion to its keys and tensors.
 
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <cstddef>
 #include <cstdint>

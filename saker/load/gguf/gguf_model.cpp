@@ -7,14 +7,14 @@
 #include "saker/base/utf8.h"
 #include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
-#include "saker/load/gguf/gguf_coded_block.h"
+#include "saker/load/gguf/blocks/gguf_coded_block.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/gguf/gguf_rows.h"
 #include "saker/load/gguf/gguf_tokenizer.h"
-#include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/quantization_section.h"
 
 #include <fmt/format.h>

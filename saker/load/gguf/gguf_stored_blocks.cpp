@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks as products read them: the file's, or blocks of types that products don't read in others.
-#include "saker/load/gguf/gguf_coded_block.h"
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_coded_block.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/inspect/inspect_gguf_adapter.h"
 
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_parts.h"
-#include "saker/load/gguf/gguf_types.h"
 
 #include <fmt/format.h>
 

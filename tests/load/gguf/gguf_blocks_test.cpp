@@ -3,8 +3,8 @@
 #include "saker/base/tensor.h"
 #include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/gguf/gguf_model.h"
-#include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/importers/tensor_maker.h"
 

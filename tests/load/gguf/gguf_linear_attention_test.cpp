@@ -7,8 +7,8 @@
 #include "saker/kernels/layout/block_format.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/files/safetensors.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/gguf/gguf_model.h"
-#include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/lazy_tensor.h"
 
 #include "tests/load/gguf/small_llama.h"

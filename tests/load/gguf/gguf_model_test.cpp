@@ -5,7 +5,7 @@
 #include "saker/base/tensor.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/convert/convert_model.h"
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 #include "saker/load/importers/lazy_tensor.h"
 
 #include "tests/load/gguf/small_llama.h"

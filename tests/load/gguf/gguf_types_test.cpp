@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/layout/block_format.h"

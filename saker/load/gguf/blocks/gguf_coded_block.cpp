@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/gguf/gguf_coded_block.h"
+#include "saker/load/gguf/blocks/gguf_coded_block.h"
 
 #include "saker/kernels/layout/packed_kinds.h"
-#include "saker/load/gguf/gguf_block_bytes.h"
-#include "saker/load/gguf/gguf_grids.h"
+#include "saker/load/gguf/blocks/gguf_block_bytes.h"
+#include "saker/load/gguf/blocks/gguf_grids.h"
 
 #include <bit>
 #include <cmath>

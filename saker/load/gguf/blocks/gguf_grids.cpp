@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/gguf/gguf_grids.h"
+#include "saker/load/gguf/blocks/gguf_grids.h"
 
 #include <cstddef>
 #include <string_view>

@@ -4,7 +4,7 @@
 // Blocks of the GGUF types that have no kernels of their own, as codes and scales for sixteen
 // columns each (https://github.com/ggml-org/ggml, ggml-common.h and ggml-quants.c).
 
-#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/gguf/blocks/gguf_types.h"
 
 #include <array>
 #include <cstddef>
