@@ -22,8 +22,11 @@ CLASSES = {
     "granite": ("GraniteForCausalLM", {}),
     "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
     "lfm2": ("Lfm2ForCausalLM", {}),
+    "lfm2_moe": ("Lfm2MoeForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
-    "nemotron_h": ("NemotronHForCausalLM", {}),
+    # With a type that transformers does not know, the converter takes no defaults, of which some are experts.
+    "nemotron_h": ("NemotronHForCausalLM", dict(model_type="nemotron_h_dense")),
+    "nemotron_h_moe": ("NemotronHForCausalLM", {}),
     "olmo3": ("Olmo3ForCausalLM", {}),
     "phi3": ("Phi3ForCausalLM", {}),
 }

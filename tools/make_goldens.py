@@ -59,18 +59,26 @@ MINISTRAL3 = dict(BASE, model_type="ministral3", tie_word_embeddings=True, rope_
     type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=6, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
     mscale_all_dim=1.0, llama_4_scaling_beta=0.5))
 
-LFM2 = dict(BASE, model_type="lfm2", tie_word_embeddings=True, num_hidden_layers=4, norm_eps=1e-5, conv_L_cache=3, block_dim=32,
-            layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None, rope_parameters=dict(rope_theta=1e5, rope_type="default"),
+LFM2 = dict(BASE, rms_norm_eps=None, model_type="lfm2", tie_word_embeddings=True, num_hidden_layers=4, norm_eps=1e-5,
+            conv_L_cache=3, block_dim=32, layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None,
+            rope_parameters=dict(rope_theta=1e5, rope_type="default"),
             block_ff_dim=70, block_multiple_of=8, block_ffn_dim_multiplier=1.1, block_auto_adjust_ff_dim=True)
 GRANITE_HYBRID = dict(BASE, model_type="granitemoehybrid", tie_word_embeddings=True, num_hidden_layers=4, embedding_multiplier=3.0,
                       attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0, shared_intermediate_size=48,
                       num_local_experts=0, layer_types=["mamba", "attention", "mamba", "mamba"], mamba_n_heads=4, mamba_d_head=16,
                       mamba_d_state=12, mamba_n_groups=1, mamba_d_conv=4, mamba_expand=2, mamba_conv_bias=True,
                       mamba_proj_bias=False, attention_bias=False)
-NEMOTRON_H = dict(BASE, model_type="nemotron_h", tie_word_embeddings=False, num_hidden_layers=5, hybrid_override_pattern="M*-M-",
-                  mamba_num_heads=4, mamba_head_dim=10, ssm_state_size=16, conv_kernel=4, n_groups=2, layer_norm_epsilon=1e-5,
+NEMOTRON_H = dict(BASE, rms_norm_eps=None, model_type="nemotron_h", tie_word_embeddings=False, num_hidden_layers=5,
+                  hybrid_override_pattern="M*-M-", mamba_num_heads=8, mamba_head_dim=8, ssm_state_size=16, conv_kernel=4,
+                  n_groups=2, layer_norm_epsilon=1e-5,
                   attention_bias=False, mamba_proj_bias=False, mlp_bias=False, use_bias=False, use_conv_bias=True,
                   time_step_limit=[0.0, float("inf")])
+NEMOTRON_MOE = dict(n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=20, n_shared_experts=1, n_group=2, topk_group=1,
+                    moe_shared_expert_intermediate_size=28, norm_topk_prob=True, routed_scaling_factor=2.5)
+LFM2_MOE = dict(BASE, rms_norm_eps=None, model_type="lfm2_moe", tie_word_embeddings=True, num_hidden_layers=4, norm_eps=1e-5,
+                conv_L_cache=3, conv_bias=False, layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None,
+                rope_parameters=dict(rope_theta=1e5, rope_type="default"), moe_intermediate_size=20, num_experts=5,
+                num_experts_per_tok=2, num_dense_layers=1, norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.0)
 
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
@@ -157,6 +165,15 @@ CASES = {
     "granitemoehybrid_mlx": (HF, dict(GRANITE_HYBRID, position_embedding_type="rope", time_step_limit=[0.5, 0.8]), {}),
     # transformers keeps steps above `time_step_min`, whatever their limits are.
     "nemotron_h": (MLX, NEMOTRON_H, dict(published=True)),
+    "nemotron_h_moe": (MLX, dict(NEMOTRON_H, num_hidden_layers=4, hybrid_override_pattern="M*EM", **NEMOTRON_MOE), dict(published=True)),
+    "nemotron_h_latent": (MLX, dict(NEMOTRON_H, num_hidden_layers=4, hybrid_override_pattern="EM*-", moe_latent_size=20,
+                                    **NEMOTRON_MOE), {}),
+    "lfm2_moe": (BOTH, LFM2_MOE, dict(published=True)),
+    "lfm2_moe_mlx": (MLX, dict(LFM2_MOE, norm_topk_prob=False), {}),
+    "granitemoehybrid_moe": (MLX, dict(GRANITE_HYBRID, position_embedding_type="nope", num_local_experts=5, num_experts_per_tok=2,
+                                        intermediate_size=20), dict(published=True)),
+    "granitemoehybrid_moe_mlx": (MLX, dict(GRANITE_HYBRID, position_embedding_type="nope", num_local_experts=5,
+                                           num_experts_per_tok=2, intermediate_size=20), {}),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
@@ -247,10 +264,40 @@ def joined_mlps(weights):
     return result
 
 
+def numbered_names(weights):
+    """LFM2's MLPs as its checkpoints name them."""
+    result = {}
+    for name, value in weights.items():
+        for usual, own in (("gate_proj", "w1"), ("up_proj", "w3"), ("down_proj", "w2")):
+            name = name.replace(f"feed_forward.{usual}", f"feed_forward.{own}")
+        result[name] = value
+    return result
+
+
+def stacked_experts(weights, kind):
+    """Stacked experts as checkpoints of this type store them."""
+    if kind == "granitemoehybrid":
+        joined = {k.replace("experts.gate_up_proj", "input_linear.weight").replace("experts.down_proj", "output_linear.weight"): v
+                  for k, v in join_experts(weights).items()}
+        return joined
+    names = {"fc1": "up_proj", "fc2": "down_proj"} if kind == "nemotron_h" else dict(gate_proj="w1", up_proj="w3", down_proj="w2")
+    result = {}
+    for name, value in weights.items():
+        scope, _, rest = name.partition("switch_mlp.")
+        if not rest:
+            result[name] = value
+            continue
+        module = rest.removesuffix(".weight")
+        result.update({f"{scope}experts.{i}.{names[module]}.weight": value[i] for i in range(value.shape[0])})
+    return result
+
+
 def published(weights, kind):
     """Weights of this type as transformers stores them."""
     if not kind.startswith("qwen3_5"):
         weights = joined_mlps(weights) if kind == "granitemoehybrid" else weights
+        weights = numbered_names(weights) if kind == "lfm2_moe" else weights
+        weights = stacked_experts(weights, kind)
         return {k: mx.moveaxis(v, 1, 2) if "conv" in k and v.ndim == 3 else v for k, v in weights.items()}
     result = {}
     for name, value in weights.items():
@@ -274,6 +321,8 @@ def hf_model(config, weights):
     kind = text["model_type"]
     hybrid = kind.startswith("qwen3_5") or kind in ("lfm2", "granitemoehybrid")
     stored = published(weights, kind) if hybrid else join_experts(weights)
+    if kind == "lfm2_moe":
+        stored = {k: mx.moveaxis(v, 1, 2) if v.ndim == 3 and "conv" in k else v for k, v in numbered_names(stored).items()}
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)

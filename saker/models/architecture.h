@@ -46,6 +46,7 @@ Architecture granite();
 Architecture granitemoehybrid();
 Architecture hunyuan_v1_dense();
 Architecture lfm2();
+Architecture lfm2_moe();
 Architecture ministral3();
 Architecture nemotron_h();
 Architecture olmo2();

@@ -43,6 +43,7 @@ constexpr std::array kTable{
     Row{"granitemoehybrid", granitemoehybrid},
     Row{"hunyuan_v1_dense", hunyuan_v1_dense},
     Row{"lfm2", lfm2},
+    Row{"lfm2_moe", lfm2_moe},
     Row{"llama", llama},
     Row{"ministral3", ministral3},
     Row{"mistral", mistral},

@@ -150,10 +150,10 @@ class LayerModules {
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
     const bool joined = config_.joined_projections || config_.joined_mlp;
-    required_ = !config_.joined_mlp;
+    required_ = config_.mlx_feed_forward.empty();
     add_mlp(config_.feed_forward, config_.mlp_names, inner, joined, config_.gated_mlp);
-    if (config_.joined_mlp) {
-      add_mlp("mlp", {}, inner, /*joined=*/false, /*gated=*/true);  // MLX's form.
+    if (!required_) {
+      add_mlp(config_.mlx_feed_forward, {}, inner, /*joined=*/false, /*gated=*/true);
     }
     required_ = true;
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 23> kFamilies{{
+constexpr std::array<Family, 25> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -61,7 +61,15 @@ constexpr std::array<Family, 23> kFamilies{{
      .kinds = LayerKinds::kStateSpaces,
      .factors = true},
     {.name = "lfm2", .model_type = "lfm2", .kinds = LayerKinds::kConvolutions},
+    {.name = "lfm2moe",
+     .model_type = "lfm2_moe",
+     .experts = true,
+     .kinds = LayerKinds::kConvolutions},
     {.name = "nemotron_h", .model_type = "nemotron_h", .kinds = LayerKinds::kSingleParts},
+    {.name = "nemotron_h_moe",
+     .model_type = "nemotron_h",
+     .experts = true,
+     .kinds = LayerKinds::kSingleParts},
     {.name = "mistral3", .model_type = "ministral3", .rotated_pairs = true, .scaled_queries = true},
     {.name = "olmo2", .model_type = "olmo2", .output_norms = true, .windowed_type = "olmo3"},
     {.name = "phi3", .model_type = "phi3", .joined = true, .windowed_type = "phi3"},

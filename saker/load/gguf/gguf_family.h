@@ -28,6 +28,7 @@ struct Family {
   bool norms_plus_one = false;  // Norms hold their factors; a folder's hold them less 1.
   bool output_norms = false;    // Attention and MLP also have a norm on their output.
   bool experts = false;
+  LayerKinds kinds = LayerKinds::kAlike;
   bool softcaps = false;  // For scores and logits.
   bool windows = false;
   // Queries are scaled by the width of a head, but in models of this many layers by hidden size /
@@ -36,8 +37,7 @@ struct Family {
   // One layer of this many has the whole past, and the others have a rope of their own. 0: the
   // model's own pattern, one rope.
   int window_pattern = 0;
-  bool bidirectional = false;  // Tokens see later ones too.
-  LayerKinds kinds = LayerKinds::kAlike;
+  bool bidirectional = false;     // Tokens see later ones too.
   bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
   bool two_kinds = false;         // Sliding layers have other sizes (gguf_two_kinds.h).
   bool layer_norms = false;       // Norms are LayerNorms.

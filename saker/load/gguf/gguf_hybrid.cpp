@@ -15,7 +15,7 @@
 namespace saker::load::gguf {
 namespace {
 
-constexpr std::array<ModuleNames, 10> kConvolutionModules = {{
+constexpr std::array<ModuleNames, 14> kConvolutionModules = {{
     {"attn_norm", "operator_norm"},
     {"ffn_norm", "ffn_norm"},
     {"shortconv.in_proj", "conv.in_proj"},
@@ -26,9 +26,13 @@ constexpr std::array<ModuleNames, 10> kConvolutionModules = {{
     {"ffn_gate", "feed_forward.w1"},
     {"ffn_up", "feed_forward.w3"},
     {"ffn_down", "feed_forward.w2"},
+    {"ffn_gate_inp", "feed_forward.gate"},
+    {"ffn_gate_exps", "feed_forward.switch_mlp.gate_proj"},
+    {"ffn_up_exps", "feed_forward.switch_mlp.up_proj"},
+    {"ffn_down_exps", "feed_forward.switch_mlp.down_proj"},
 }};
 
-constexpr std::array<ModuleNames, 7> kSinglePartModules = {{
+constexpr std::array<ModuleNames, 14> kSinglePartModules = {{
     {"attn_norm", "norm"},
     {"attn_q", "mixer.q_proj"},
     {"attn_k", "mixer.k_proj"},
@@ -36,12 +40,21 @@ constexpr std::array<ModuleNames, 7> kSinglePartModules = {{
     {"attn_output", "mixer.o_proj"},
     {"ffn_up", "mixer.up_proj"},
     {"ffn_down", "mixer.down_proj"},
+    {"ffn_gate_inp", "mixer.gate"},
+    {"ffn_up_exps", "mixer.switch_mlp.fc1"},
+    {"ffn_down_exps", "mixer.switch_mlp.fc2"},
+    {"ffn_up_shexp", "mixer.shared_experts.up_proj"},
+    {"ffn_down_shexp", "mixer.shared_experts.down_proj"},
+    {"ffn_latent_down", "mixer.fc1_latent_proj"},
+    {"ffn_latent_up", "mixer.fc2_latent_proj"},
 }};
 
 constexpr std::array<ModuleNames, 2> kStateSpaceModules = {{
     {"ssm_in", "in_proj"},
     {"ssm_out", "out_proj"},
 }};
+
+constexpr std::string_view kChoiceBias = "exp_probs_b.bias";
 
 // A tensor that is not as in a folder.
 struct OwnTensor {
@@ -77,6 +90,9 @@ std::optional<TensorRole> convolution_role(std::string_view name) {
   if (name == "shortconv.conv.bias") {
     return TensorRole{.name = "conv.conv.bias"};
   }
+  if (name == kChoiceBias) {
+    return TensorRole{.name = "feed_forward.expert_bias"};
+  }
   std::string ours = module_tensor(kConvolutionModules, name);
   return ours.empty() ? std::nullopt : std::optional(TensorRole{.name = std::move(ours)});
 }
@@ -101,6 +117,9 @@ std::optional<TensorRole> state_space_role(std::string_view part, std::string_vi
 std::optional<TensorRole> single_part_role(std::string_view name) {
   if (auto role = state_space_role("mixer", name)) {
     return role;
+  }
+  if (name == kChoiceBias) {
+    return TensorRole{.name = "mixer.gate.e_score_correction_bias"};
   }
   std::string ours = module_tensor(kSinglePartModules, name);
   return ours.empty() ? std::nullopt : std::optional(TensorRole{.name = std::move(ours)});
@@ -164,7 +183,9 @@ Json layer_types(
 }
 
 // A letter for each layer.
-std::string layer_letters(const Keys& keys, const std::vector<std::int64_t>& kv_heads) {
+std::string layer_letters(
+    const Keys& keys, const std::vector<std::int64_t>& kv_heads, char without_mixing
+) {
   constexpr std::string_view kWidths = "feed_forward_length";
   const auto layers = static_cast<std::int64_t>(kv_heads.size());
   const auto widths = keys.by_layer(kWidths, layers);
@@ -177,9 +198,24 @@ std::string layer_letters(const Keys& keys, const std::vector<std::int64_t>& kv_
         fmt::format("{} in layer {}", width, i),
         "0 in layers of attention"
     );
-    letters += kv_heads[i] > 0 ? '*' : width > 0 ? '-' : 'M';
+    letters += kv_heads[i] > 0 ? '*' : width > 0 ? without_mixing : 'M';
   }
   return letters;
+}
+
+// Sizes and rules of experts in layers of single parts.
+void add_single_experts(const Keys& keys, Json& config) {
+  config["n_routed_experts"] = keys.required("expert_count");
+  config["n_shared_experts"] = keys.integer("expert_shared_count").value_or(1);
+  config["moe_shared_expert_intermediate_size"] =
+      keys.required("expert_shared_feed_forward_length");
+  config["norm_topk_prob"] = keys.boolean("expert_weights_norm").value_or(true);
+  config["routed_scaling_factor"] = keys.number("expert_weights_scale").value_or(1.0);
+  config["n_group"] = keys.integer("expert_group_count").value_or(1);
+  config["topk_group"] = keys.integer("expert_group_used_count").value_or(1);
+  if (const auto latent = keys.integer("moe_latent_size")) {
+    config["moe_latent_size"] = *latent;
+  }
 }
 
 }  // namespace
@@ -204,6 +240,7 @@ void add_hybrid(const Keys& keys, const Family& family, Json& config) {
     config["conv_L_cache"] = keys.required_size("shortconv.l_cache");
     config["block_auto_adjust_ff_dim"] = false;
     config["norm_eps"] = config["rms_norm_eps"];
+    config["num_dense_layers"] = keys.integer("leading_dense_block_count").value_or(0);
   } else if (family.kinds == LayerKinds::kStateSpaces) {
     config["layer_types"] = layer_types(kv_heads, "mamba", "attention");
     config["num_local_experts"] = 0;
@@ -216,8 +253,12 @@ void add_hybrid(const Keys& keys, const Family& family, Json& config) {
         config
     );
   } else {
-    config["hybrid_override_pattern"] = layer_letters(keys, kv_heads);
-    config["layer_norm_epsilon"] = config["rms_norm_eps"];
+    config["hybrid_override_pattern"] = layer_letters(keys, kv_heads, family.experts ? 'E' : '-');
+    if (family.experts) {
+      add_single_experts(keys, config);
+    }
+    config["layer_norm_epsilon"] =
+        keys.number("attention.layer_norm_epsilon").value_or(config["rms_norm_eps"].get<double>());
     add_state_space(
         keys,
         {"mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel"},

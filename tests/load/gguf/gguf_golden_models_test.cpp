@@ -33,7 +33,17 @@ INSTANTIATE_TEST_SUITE_P(
     All,
     GgufGoldenModels,
     ::testing::Values(
-        "cohere2", "exaone4", "granite", "granitemoehybrid", "lfm2", "ministral3", "olmo3", "phi3"
+        "cohere2",
+        "exaone4",
+        "granite",
+        "granitemoehybrid",
+        "lfm2",
+        "lfm2_moe",
+        "ministral3",
+        "nemotron_h",
+        "nemotron_h_moe",
+        "olmo3",
+        "phi3"
     ),
     [](const auto& test) { return std::string(test.param); }
 );
