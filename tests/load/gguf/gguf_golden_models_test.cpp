@@ -32,7 +32,22 @@ TEST_P(GgufGoldenModels, GiveTheLogitsOfTheFolder) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     GgufGoldenModels,
-    ::testing::Values("cohere2", "exaone4", "granite", "ministral3", "olmo3", "phi3"),
+    ::testing::Values(
+        "cohere2",
+        "dots1",
+        "exaone4",
+        "glm4_moe",
+        "granite",
+        "granitemoe",
+        "minimax_m2",
+        "ministral3",
+        "olmo3",
+        "olmoe",
+        "phi3",
+        "qwen2_moe",
+        "qwen3_5_moe_published",
+        "qwen3_next_published"
+    ),
     [](const auto& test) { return std::string(test.param); }
 );
 
