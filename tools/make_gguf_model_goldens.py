@@ -18,17 +18,25 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the converter takes a checkpoint for, and fields of configurations that it needs and goldens lack.
 CLASSES = {
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
+    "dots1": ("Dots1ForCausalLM", {}),
     "exaone4": ("Exaone4ForCausalLM", {}),
+    "glm4_moe": ("Glm4MoeForCausalLM", dict(num_nextn_predict_layers=0)),
     "granite": ("GraniteForCausalLM", {}),
     "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
     "lfm2": ("Lfm2ForCausalLM", {}),
     "lfm2_moe": ("Lfm2MoeForCausalLM", {}),
+    "granitemoe": ("GraniteMoeForCausalLM", {}),
+    "minimax_m2": ("MiniMaxM2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
     # With a type that transformers does not know, the converter takes no defaults, of which some are experts.
     "nemotron_h": ("NemotronHForCausalLM", dict(model_type="nemotron_h_dense")),
     "nemotron_h_moe": ("NemotronHForCausalLM", {}),
     "olmo3": ("Olmo3ForCausalLM", {}),
+    "olmoe": ("OlmoeForCausalLM", {}),
     "phi3": ("Phi3ForCausalLM", {}),
+    "qwen2_moe": ("Qwen2MoeForCausalLM", {}),
+    "qwen3_5_moe_published": ("Qwen3_5MoeForCausalLM", {}),
+    "qwen3_next_published": ("Qwen3NextForCausalLM", {}),
 }
 
 
@@ -52,6 +60,7 @@ def convert(name, out):
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.
             if "set_vocab" in found.__dict__:
                 found.set_vocab = lambda self: None
+        model_class.no_mtp = True  # Nor heads that draft tokens.
         model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name}.gguf").write()
 
 

@@ -83,6 +83,21 @@ constexpr Case kCases[] = {
     {"qwen3_vl", kExact},
     {"seed_oss", kExact},
     {"smollm3", kExact},
+    {"cohere2_moe", kExact},
+    {"dots1", kExact},
+    {"ernie4_5_moe", kExact},
+    {"glm4_moe", kExact},
+    {"granitemoe", kExact},
+    {"hunyuan_v1_moe", kExact},
+    {"minimax_m2", kExact},
+    {"mixtral", kExact},
+    {"olmoe", kExact},
+    {"qwen2_moe", kExact},
+    {"qwen3_5_moe", kExact},
+    {"qwen3_5_moe_published", kExact},
+    {"qwen3_next", kExact},
+    {"qwen3_next_published", kExact},
+    {"qwen3_vl_moe", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

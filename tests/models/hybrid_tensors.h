@@ -42,7 +42,6 @@ inline Json hybrid_changes(std::string_view model_type) {
   if (model_type == "nemotron_h") {
     return {
         {"hybrid_override_pattern", "M*-E"},
-        {"n_routed_experts", 9},
         {"moe_shared_expert_intermediate_size", 32},
         {"moe_latent_size", 32},
         {"num_hidden_layers", 4},
@@ -145,6 +144,8 @@ inline void add_hybrid_layer(
       random.add_linear(scope + "w2", hidden, width);
     }
   } else if (model_type == "granitemoehybrid") {
+    add_linear(layer + "shared_mlp.input_linear", 2 * inner, hidden);
+    add_linear(layer + "shared_mlp.output_linear", hidden, inner);
     add_mamba2(
         random,
         layer + "mamba.",
