@@ -87,7 +87,9 @@ struct DecoderConfig {
   nn::MoeOptions moe;                     // For layers with experts.
   std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
   nn::MlpNames mlp_names;
-  bool joined_mlp = false;     // Gate and up alone are one tensor.
+  bool joined_mlp = false;  // Gate and up alone are one tensor.
+  // The scope in which MLX's models have an MLP of usual names instead; empty: as published.
+  std::string_view mlx_feed_forward = {};
   bool gated_mlp = true;       // See nn::MlpOptions.
   int layer_input_size = 0;    // See nn::LayerInputOptions.
   bool bidirectional = false;  // See ModelInfo.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Granite 4: Mamba-2 in most layers, attention in the others, mostly without rope; Granite's
-// factors. Dense models have their MLP under the name of a shared expert, with gate and up joined;
-// MLX's have a usual one.
+// factors. Models with experts have a shared one beside them. Dense models have their MLP under its
+// name, with gate and up joined; MLX's have a usual one.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 #include "saker/models/granite_factors.h"
 #include "saker/models/mamba2_config.h"
+#include "saker/models/moe_config.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -56,18 +58,49 @@ void read_positions(const Json& json, DecoderConfig& config) {
   }
 }
 
+constexpr nn::MlpNames kJoined{.joined = "input_linear", .down = "output_linear"};
+constexpr nn::MoeNames kExperts{
+    .router = "router.layer",
+    .fused_inputs = "input_linear.weight",
+    .fused_down = "output_linear.weight",
+};
+
+void read_mlps(const Json& json, DecoderConfig& config) {
+  if (json_int(json, "num_local_experts", 8) == 0) {
+    config.feed_forward = kPublishedMlp;
+    config.joined_mlp = true;
+    config.mlp_names = kJoined;
+    config.mlx_feed_forward = "mlp";
+    return;
+  }
+  config.moe = read_moe(
+      json,
+      config,
+      {.experts = {"num_local_experts", 8},
+       .chosen = {"num_experts_per_tok", 2},
+       .width = {"intermediate_size", 11008}}
+  );
+  config.moe.routing.score = kernels::RouterScore::kSoftmaxOfChosen;
+  config.moe.names = kExperts;
+  config.moe.shared = {
+      .intermediate = config.intermediate,
+      .name = kPublishedMlp,
+      .beside = true,
+      .joined = true,
+      .names = kJoined,
+  };
+  config.feed_forward = "block_sparse_moe";
+  for (LayerConfig& layer : config.layers) {
+    layer.experts = true;
+  }
+}
+
 DecoderConfig read(const Json& json) {
   Json given = json;
   given["intermediate_size"] = read_size(json, "shared_intermediate_size", 1024, 1 << 24);
   auto config = read_decoder_config(given, {.context_length = 2048});
   set_granite_factors(config, json);
-  const auto experts = json_int(json, "num_local_experts", 8);
-  require(
-      experts == 0, ErrorCode::kUnsupported, "[config] num_local_experts is {}, expected 0", experts
-  );
-  config.feed_forward = kPublishedMlp;
-  config.joined_mlp = true;
-  config.mlp_names = {.joined = "input_linear", .down = "output_linear"};
+  read_mlps(json, config);
   read_positions(json, config);
   const auto* key = json_has(json, "layer_types") ? "layer_types" : "layers_block_type";
   const auto mixing = read_mixing(
@@ -90,11 +123,15 @@ DecoderConfig read(const Json& json) {
 
 // Dense models of MLX.
 void adjust(DecoderConfig& config, const nn::Weights& body) {
-  if ((body / "layers" / "0" / "mlp" / "down_proj").has("weight")) {
-    config.feed_forward = "mlp";
+  if (config.joined_mlp && (body / "layers" / "0" / "mlp" / "down_proj").has("weight")) {
+    config.feed_forward = config.mlx_feed_forward;
     config.joined_mlp = false;
     config.mlp_names = {};
   }
+}
+
+std::optional<kernels::WeightFormat> own_format(std::string_view module) {
+  return module.ends_with("router.layer") ? std::optional(kEightBits) : std::nullopt;
 }
 
 bool is_kernel(std::string_view name) {
@@ -119,7 +156,11 @@ Architecture granitemoehybrid() {
       .read = read,
       .build_layer = pre_norm_layer,
       .adjust = adjust,
-      .tensors = {.needs_sanitizing = needs_sanitizing, .sanitized = sanitized},
+      .tensors =
+          {.needs_sanitizing = needs_sanitizing,
+           .sanitized = sanitized,
+           .experts = kExperts,
+           .own_format = own_format},
   };
 }
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // LFM2: short convolutions between gates in most layers, attention with norms over heads in the
 // others. The final norm lies beside the embedding, whose transpose is the head. Configurations may
-// give the MLP's width before it is adjusted.
+// give the MLP's width before it is adjusted. LFM2 with experts has them in all layers but the
+// first ones; MLX's models have usual names of MLPs.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 #include "saker/models/mamba2_config.h"
+#include "saker/models/moe_config.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 namespace saker::models {
 namespace {
@@ -65,9 +71,12 @@ int read_taps(const Json& json) {
   return static_cast<int>(taps);
 }
 
-DecoderConfig read(const Json& json) {
+constexpr nn::MlpNames kPublishedMlp{.gate = "w1", .up = "w3", .down = "w2"};
+
+// `width`: the MLP's.
+DecoderConfig read_layers(const Json& json, std::int64_t width) {
   Json given = json;
-  given["intermediate_size"] = mlp_width(json);
+  given["intermediate_size"] = width;
   auto config = read_decoder_config(
       given,
       {.heads = 32,
@@ -85,7 +94,7 @@ DecoderConfig read(const Json& json) {
   config.names.norms = {"operator_norm", "ffn_norm"};
   config.names.final_norm = "embedding_norm";
   config.feed_forward = "feed_forward";
-  config.mlp_names = {.gate = "w1", .up = "w3", .down = "w2"};
+  config.mlp_names = kPublishedMlp;
   config.short_convolution = {config.hidden, read_taps(json)};
   const auto convolutions =
       read_typed_layers(json, static_cast<int>(config.layers.size()), "conv", is_convolution);
@@ -94,6 +103,49 @@ DecoderConfig read(const Json& json) {
         convolutions[i] ? TokenMixing::kShortConvolution : TokenMixing::kAttention;
   }
   return config;
+}
+
+DecoderConfig read(const Json& json) {
+  return read_layers(json, mlp_width(json));
+}
+
+constexpr nn::MoeNames kExperts{.choice_bias = "expert_bias", .single = kPublishedMlp};
+
+DecoderConfig read_with_experts(const Json& json) {
+  auto config = read_layers(json, read_size(json, "intermediate_size", 7168, kMaxWidth));
+  config.mlx_feed_forward = config.feed_forward;
+  config.moe = read_moe(
+      json,
+      config,
+      {.experts = {"num_experts", 32},
+       .chosen = {"num_experts_per_tok", 4},
+       .width = {"moe_intermediate_size", 1792}}
+  );
+  config.moe.names = kExperts;
+  if (!json_bool(json, "use_expert_bias", true)) {
+    config.moe.names.choice_bias = {};
+  }
+  kernels::RouterOptions& routing = config.moe.routing;
+  routing.score = kernels::RouterScore::kSigmoid;
+  routing.normalized = json_bool(json, "norm_topk_prob", true);
+  routing.epsilon = 1e-6F;
+  routing.scale = static_cast<float>(read_positive(json, "routed_scaling_factor", 1.0));
+  set_layers_after(config, json, {"num_dense_layers", 2});
+  return config;
+}
+
+// MLX's models.
+void adjust(DecoderConfig& config, const nn::Weights& body) {
+  const auto layers = body / "layers";
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    if ((layers / fmt::to_string(i) / config.feed_forward / "gate_proj").has("weight")) {
+      config.mlp_names = {};
+    }
+  }
+}
+
+std::optional<kernels::WeightFormat> own_format(std::string_view module) {
+  return module.ends_with("feed_forward.gate") ? std::optional(kEightBits) : std::nullopt;
 }
 
 bool is_kernel(std::string_view name) {
@@ -118,6 +170,20 @@ Architecture lfm2() {
       .read = read,
       .build_layer = pre_norm_layer,
       .tensors = {.needs_sanitizing = needs_sanitizing, .sanitized = sanitized},
+  };
+}
+
+Architecture lfm2_moe() {
+  return {
+      .read = read_with_experts,
+      .build_layer = pre_norm_layer,
+      .adjust = adjust,
+      .tensors =
+          {.needs_sanitizing = needs_sanitizing,
+           .sanitized = sanitized,
+           .experts = kExperts,
+           .keeps_dtype = [](std::string_view name) { return name.ends_with("expert_bias"); },
+           .own_format = own_format},
   };
 }
 

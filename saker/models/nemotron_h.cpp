@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nemotron-H: layers of one part each, behind a norm: Mamba-2, attention without rope, or an MLP
-// without a gate. A letter per layer says which, or a list of names.
+// Nemotron-H: layers of one part each, behind a norm: Mamba-2, attention without rope, an MLP without
+// a gate, or experts, which may read rows of a smaller size. A letter per layer says which, or a list
+// of names.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 #include "saker/models/mamba2_config.h"
+#include "saker/models/moe_config.h"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +31,7 @@ constexpr std::array kParts{
     Part{'M', {"mamba", "linear_attention"}, TokenMixing::kMamba2, FeedForward::kNone},
     Part{'*', {"attention", "full_attention"}, TokenMixing::kAttention, FeedForward::kNone},
     Part{'-', {"mlp", "mlp"}, TokenMixing::kNone, FeedForward::kMlp},
+    Part{'E', {"moe", "moe"}, TokenMixing::kNone, FeedForward::kMlp},
 };
 
 const Part& part_named(std::string_view key, const Json& entry) {
@@ -40,7 +43,7 @@ const Part& part_named(std::string_view key, const Json& entry) {
   require(
       found != kParts.end(),
       ErrorCode::kUnsupported,
-      "[config] {} has {}, expected M (mamba), * (attention) or - (mlp)",
+      "[config] {} has {}, expected M (mamba), * (attention), - (mlp) or E (moe)",
       key,
       describe_json(entry)
   );
@@ -112,6 +115,30 @@ nn::Mamba2Options read_mamba(const Json& json, const DecoderConfig& config) {
   return options;
 }
 
+constexpr nn::MoeNames kExperts{
+    .choice_bias = "gate.e_score_correction_bias",
+    .stacked = {.up = "fc1", .down = "fc2"},
+};
+
+nn::MoeOptions read_experts(const Json& json, const DecoderConfig& config) {
+  nn::MoeOptions moe = read_moe(
+      json,
+      config,
+      {.experts = {"n_routed_experts", 8},
+       .chosen = {"num_experts_per_tok", 2},
+       .width = {"moe_intermediate_size", 7688}}
+  );
+  read_grouped_sigmoid(json, moe);
+  moe.gated = false;
+  moe.names = kExperts;
+  if (read_count(json, {"n_shared_experts", 1}, 1 << 14) > 0) {
+    moe.shared.intermediate =
+        read_optional_width(json, {"moe_shared_expert_intermediate_size", 7688});
+  }
+  moe.latent = read_optional_width(json, {"moe_latent_size", 0});
+  return moe;
+}
+
 DecoderConfig read(const Json& json) {
   const auto parts = read_parts(json);
   Json given = json;
@@ -149,6 +176,10 @@ DecoderConfig read(const Json& json) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     config.layers[i].mixing = parts[i].mixing;
     config.layers[i].feed_forward = parts[i].feed_forward;
+    config.layers[i].experts = parts[i].letter == 'E';
+  }
+  if (std::ranges::find(parts, 'E', &Part::letter) != parts.end()) {
+    config.moe = read_experts(json, config);
   }
   if (std::ranges::find(parts, TokenMixing::kMamba2, &Part::mixing) != parts.end()) {
     config.mamba2 = read_mamba(json, config);
@@ -181,7 +212,12 @@ Architecture nemotron_h() {
           .is_unread = [](std::string_view name, const Json&) { return name.starts_with("mtp."); },
           .needs_sanitizing = needs_sanitizing,
           .sanitized = sanitized,
-          .keeps_dtype = [](std::string_view name) { return name.ends_with("A_log"); }
+          .experts = kExperts,
+          .keeps_dtype =
+              [](std::string_view name) {
+                return name.ends_with("A_log") || name.ends_with("e_score_correction_bias");
+              },
+          .stays_float = [](std::string_view module) { return module.ends_with("mixer.gate"); },
       },
   };
 }

@@ -138,9 +138,19 @@ class LayerModules {
   }
 
   void add_delta() {
-    for (const std::string_view name : {"in_proj_qkv", "in_proj_z", "in_proj_a", "in_proj_b"}) {
-      put(fmt::format("linear_attn.{}", name), linear(config_.hidden, kUnknown));
+    RosterModule input = linear(config_.hidden, kUnknown);
+    for (const std::string_view name : {"in_proj_qkv", "in_proj_z"}) {
+      input.fused = "in_proj_qkvz";
+      put(fmt::format("linear_attn.{}", name), input);
     }
+    for (const std::string_view name : {"in_proj_a", "in_proj_b"}) {
+      input.fused = "in_proj_ba";
+      put(fmt::format("linear_attn.{}", name), input);
+    }
+    input.is_required = false;
+    input.fused = {};
+    put("linear_attn.in_proj_qkvz", input);
+    put("linear_attn.in_proj_ba", input);
     put("linear_attn.out_proj", linear(config_.delta.shape.outputs(), config_.hidden));
     put("linear_attn.conv1d", norm(kUnknown));
     put("linear_attn.norm", norm(kUnknown));
@@ -174,10 +184,10 @@ class LayerModules {
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
     const bool joined = config_.joined_projections || config_.joined_mlp;
-    required_ = !config_.joined_mlp;
+    required_ = config_.mlx_feed_forward.empty();
     add_mlp(config_.feed_forward, config_.mlp_names, inner, joined, config_.gated_mlp);
-    if (config_.joined_mlp) {
-      add_mlp("mlp", {}, inner, /*joined=*/false, /*gated=*/true);  // MLX's form.
+    if (!required_) {
+      add_mlp(config_.mlx_feed_forward, {}, inner, /*joined=*/false, /*gated=*/true);
     }
     required_ = true;
   }
@@ -203,10 +213,12 @@ class LayerModules {
       return fmt::format("{}.{}", config_.feed_forward, name);
     };
     put(in_scope(moe.names.router), linear(config_.hidden, moe.experts));
-    for (const std::string_view name : {moe.names.choice_bias, moe.names.expert_scales}) {
-      if (!name.empty()) {
-        put(in_scope(name), {.kind = Kind::kTensor});
-      }
+    if (!moe.names.choice_bias.empty()) {
+      const bool is_required = !moe.names.choice_bias_may_lack;
+      put(in_scope(moe.names.choice_bias), {.kind = Kind::kTensor, .is_required = is_required});
+    }
+    if (!moe.names.expert_scales.empty()) {
+      put(in_scope(moe.names.expert_scales), {.kind = Kind::kTensor});
     }
     add_stacks(in_scope(kStacks));
     if (moe.latent > 0) {

@@ -72,7 +72,7 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
     EXPECT_EQ(engine->prefix_cache_stats().lookups, 0);
   }
   // Linear layers hold states, at every place where they can start again.
-  const bool linear = GetParam() == "qwen3_5";
+  const bool linear = GetParam() == "qwen3_5" || GetParam() == "lfm2" || GetParam() == "nemotron_h";
   const std::size_t little = linear ? 600'000 : 450'000;
   const saker::testing::TemporaryDir dir;
   const std::vector<EngineOptions> ways = {
@@ -237,7 +237,17 @@ TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
 INSTANTIATE_TEST_SUITE_P(
     Goldens,
     EnginePrefixModels,
-    ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2", "gemma4_small", "qwen3_5")
+    ::testing::Values(
+        "llama",
+        "qwen3",
+        "gemma3",
+        "mistral",
+        "gemma2",
+        "gemma4_small",
+        "qwen3_5",
+        "lfm2",
+        "nemotron_h"
+    )
 );
 
 TEST(EnginePrefixes, SaltsKeepRowsApart) {

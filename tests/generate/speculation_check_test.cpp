@@ -74,7 +74,9 @@ class OneBitOff final : public FakeModel {
 };
 
 TEST(SpeculationCheck, RoundsEqualPlainDecoding) {
-  for (const std::string_view type : {"llama", "gemma3_text", "gemma4_text", "qwen3_5"}) {
+  for (const std::string_view type :
+       {"llama", "gemma3_text", "gemma4_text", "qwen3_5", "lfm2", "granitemoehybrid", "nemotron_h"
+       }) {
     const auto model = models::random_model(target_config(type), {});
     for (const int kv_bits : {16, 4}) {
       SCOPED_TRACE(std::string(type) + ", " + std::to_string(kv_bits) + " bits");

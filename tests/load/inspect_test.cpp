@@ -183,7 +183,11 @@ TEST_F(InspectTest, AllGoldenModelsRun) {
         "qwen3_mixed",
         "qwen3_moe",
         "qwen3_moe_q4",
-        "qwen3_moe_single"}) {
+        "qwen3_moe_single",
+        "lfm2",
+        "granitemoehybrid",
+        "granitemoehybrid_mlx",
+        "nemotron_h"}) {
     const Inspection result =
         inspect(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / name);
     EXPECT_EQ(result.reason, "") << name;

@@ -158,6 +158,24 @@ TEST(HybridConfig, NemotronReadsItsLayers) {
   EXPECT_EQ(mixing_of(read(named)), mixing_of(config));
 }
 
+TEST(HybridConfig, NemotronReadsItsExperts) {
+  const auto config =
+      nemotron_h().read(config_with("nemotron_h", {{"routed_scaling_factor", 2.5}}));
+  EXPECT_TRUE(config.layers[3].experts);
+  EXPECT_FALSE(config.layers[2].experts);
+  EXPECT_EQ(config.moe.latent, 32);
+  EXPECT_EQ(config.moe.shared.intermediate, 32);
+  EXPECT_EQ(config.moe.routing.scale, 2.5F);
+}
+
+TEST(HybridConfig, Lfm2ReadsItsExperts) {
+  const auto config = lfm2_moe().read(config_with("lfm2_moe", {{"use_expert_bias", false}}));
+  EXPECT_FALSE(config.layers[0].experts);
+  EXPECT_TRUE(config.layers[1].experts);
+  EXPECT_TRUE(config.moe.names.choice_bias.empty());
+  expect_sizes_refused("lfm2_moe", {"num_experts", "num_experts_per_tok", "moe_intermediate_size"});
+}
+
 TEST(HybridConfig, NemotronNamesBadValues) {
   expect_sizes_refused(
       "nemotron_h",

@@ -17,8 +17,9 @@ namespace saker::models {
 
 // How small configurations of these architectures differ from others.
 inline Json hybrid_changes(std::string_view model_type) {
-  if (model_type == "lfm2") {
+  if (model_type.starts_with("lfm2")) {
     return {
+        {"num_dense_layers", 1},
         {"layer_types", {"conv", "full_attention", "conv", "conv"}},
         {"num_hidden_layers", 4},
         {"block_auto_adjust_ff_dim", false},
@@ -40,7 +41,9 @@ inline Json hybrid_changes(std::string_view model_type) {
   }
   if (model_type == "nemotron_h") {
     return {
-        {"hybrid_override_pattern", "M*-M"},
+        {"hybrid_override_pattern", "M*-E"},
+        {"moe_shared_expert_intermediate_size", 32},
+        {"moe_latent_size", 32},
         {"num_hidden_layers", 4},
         {"mamba_num_heads", 4},
         {"mamba_head_dim", 8},
@@ -74,6 +77,33 @@ inline void add_mamba2(
   random.add_vector(scope + "norm.weight", outputs, 1.0F, 0.2F);
 }
 
+// As above, of experts that read rows of their own size.
+inline void add_single_experts(
+    nn::RandomWeights& random,
+    const Json& config,
+    const std::string& scope,
+    const std::function<void(const std::string& path, int outputs, int inputs)>& add_linear
+) {
+  const auto size = [&](std::string_view key) {
+    return static_cast<int>(json_int(config, key, 0));
+  };
+  const int hidden = size("hidden_size");
+  const int latent = size("moe_latent_size");
+  const int experts = size("n_routed_experts");
+  const int shared = size("moe_shared_expert_intermediate_size");
+  random.add_linear(scope + "gate", experts, hidden);
+  random.add_vector(scope + "gate.e_score_correction_bias", experts, 0.0F, 0.3F);
+  add_linear(scope + "fc1_latent_proj", latent, hidden);
+  add_linear(scope + "fc2_latent_proj", hidden, latent);
+  add_linear(scope + "shared_experts.up_proj", shared, hidden);
+  add_linear(scope + "shared_experts.down_proj", hidden, shared);
+  for (int expert = 0; expert < experts; ++expert) {
+    const auto own = fmt::format("{}experts.{}.", scope, expert);
+    random.add_linear(own + "up_proj", size("moe_intermediate_size"), latent);
+    random.add_linear(own + "down_proj", latent, size("moe_intermediate_size"));
+  }
+}
+
 // As above, of the layers of architectures that have names of their own for most of them.
 inline void add_hybrid_layer(
     nn::RandomWeights& random,
@@ -88,7 +118,7 @@ inline void add_hybrid_layer(
   const auto layer = fmt::format("model.layers.{}.", index);
   const int hidden = size("hidden_size");
   const int inner = size("intermediate_size");
-  if (model_type == "lfm2") {
+  if (model_type.starts_with("lfm2")) {
     for (const auto* norm : {"operator_norm", "ffn_norm"}) {
       random.add_vector(layer + norm + ".weight", hidden, 1.0F, 0.2F);
     }
@@ -104,7 +134,18 @@ inline void add_hybrid_layer(
     add_linear(layer + "feed_forward.w1", inner, hidden);
     add_linear(layer + "feed_forward.w3", inner, hidden);
     add_linear(layer + "feed_forward.w2", hidden, inner);
+    const int width = size("moe_intermediate_size");
+    random.add_linear(layer + "feed_forward.gate", size("num_experts"), hidden);
+    random.add_vector(layer + "feed_forward.expert_bias", size("num_experts"), 0.0F, 0.3F);
+    for (int expert = 0; expert < size("num_experts"); ++expert) {
+      const auto scope = fmt::format("{}feed_forward.experts.{}.", layer, expert);
+      random.add_linear(scope + "w1", width, hidden);
+      random.add_linear(scope + "w3", width, hidden);
+      random.add_linear(scope + "w2", hidden, width);
+    }
   } else if (model_type == "granitemoehybrid") {
+    add_linear(layer + "shared_mlp.input_linear", 2 * inner, hidden);
+    add_linear(layer + "shared_mlp.output_linear", hidden, inner);
     add_mamba2(
         random,
         layer + "mamba.",
@@ -137,6 +178,7 @@ inline void add_hybrid_layer(
     add_linear(layer + "mixer.o_proj", hidden, heads);
     add_linear(layer + "mixer.up_proj", inner, hidden);
     add_linear(layer + "mixer.down_proj", hidden, inner);
+    add_single_experts(random, config, layer + "mixer.", add_linear);
   }
 }
 

@@ -26,10 +26,12 @@ struct DeltaSizes {
 
 // Adds sizes of these layers and the part of a head that rotates. REQUIRES: `config` has head_dim.
 // Throws as Keys do.
-void add_linear_attention(const Keys& keys, Json& config);
+void add_linear_attention(const Header& header, const Keys& keys, Json& config);
 
 // Empty for tensors of other layers.
-std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_view name);
+std::optional<TensorRole> linear_attention_role(
+    const Family& family, const Keys& keys, std::string_view name
+);
 
 // A tensor of such a layer: its name behind "blk.N." in the file, and its role. The role's name is
 // left to the caller.

@@ -2,7 +2,6 @@
 #include "saker/load/gguf/blocks/gguf_coded_block.h"
 
 #include "saker/kernels/layout/packed_kinds.h"
-#include "saker/load/gguf/blocks/gguf_block_bytes.h"
 #include "saker/load/gguf/blocks/gguf_grids.h"
 
 #include <bit>

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations of make_goldens.py with layers that keep no rows, and how their checkpoints store weights."""
+import mlx.core as mx
+
+HYBRIDS = ("lfm2", "lfm2_moe", "granitemoehybrid", "nemotron_h")  # With names and kernels of their own.
+
+BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512, rope_theta=10000.0)
+LFM2 = dict(BASE, rms_norm_eps=None, model_type="lfm2", tie_word_embeddings=True, num_hidden_layers=4, norm_eps=1e-5,
+            conv_L_cache=3, block_dim=32, layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None,
+            rope_parameters=dict(rope_theta=1e5, rope_type="default"),
+            block_ff_dim=70, block_multiple_of=8, block_ffn_dim_multiplier=1.1, block_auto_adjust_ff_dim=True)
+GRANITE_HYBRID = dict(BASE, model_type="granitemoehybrid", tie_word_embeddings=True, num_hidden_layers=4, embedding_multiplier=3.0,
+                      attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0, shared_intermediate_size=48,
+                      num_local_experts=0, layer_types=["mamba", "attention", "mamba", "mamba"], mamba_n_heads=4, mamba_d_head=16,
+                      mamba_d_state=12, mamba_n_groups=1, mamba_d_conv=4, mamba_expand=2, mamba_conv_bias=True,
+                      mamba_proj_bias=False, attention_bias=False)
+NEMOTRON_H = dict(BASE, rms_norm_eps=None, model_type="nemotron_h", tie_word_embeddings=False, num_hidden_layers=5,
+                  hybrid_override_pattern="M*-M-", mamba_num_heads=8, mamba_head_dim=8, ssm_state_size=16, conv_kernel=4,
+                  n_groups=2, layer_norm_epsilon=1e-5,
+                  attention_bias=False, mamba_proj_bias=False, mlp_bias=False, use_bias=False, use_conv_bias=True,
+                  time_step_limit=[0.0, float("inf")])
+NEMOTRON_MOE = dict(n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=20, n_shared_experts=1, n_group=2, topk_group=1,
+                    moe_shared_expert_intermediate_size=28, norm_topk_prob=True, routed_scaling_factor=2.5)
+LFM2_MOE = dict(BASE, rms_norm_eps=None, model_type="lfm2_moe", tie_word_embeddings=True, num_hidden_layers=4, norm_eps=1e-5,
+                conv_L_cache=3, conv_bias=False, layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None,
+                rope_parameters=dict(rope_theta=1e5, rope_type="default"), moe_intermediate_size=20, num_experts=5,
+                num_experts_per_tok=2, num_dense_layers=1, norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.0)
+
+
+def join_experts(weights):
+    """The experts' stacked weights as transformers' modules hold them: gate and up joined."""
+    result = dict(weights)
+    for name in weights:
+        if ".switch_mlp.gate_proj." in name:
+            scope = name.partition("switch_mlp.")[0]
+            gate, up, down = (result.pop(f"{scope}switch_mlp.{part}_proj.weight") for part in ("gate", "up", "down"))
+            result[f"{scope}experts.gate_up_proj"] = mx.concatenate([gate, up], axis=1)
+            result[f"{scope}experts.down_proj"] = down
+    return result
+
+
+def joined_mlps(weights):
+    """Granite's MLPs as its checkpoints have them."""
+    result = dict(weights)
+    for name in weights:
+        if name.endswith(".mlp.gate_proj.weight"):
+            layer = name.removesuffix("mlp.gate_proj.weight")
+            gate, up, down = (result.pop(f"{layer}mlp.{part}_proj.weight") for part in ("gate", "up", "down"))
+            result[f"{layer}shared_mlp.input_linear.weight"] = mx.concatenate([gate, up], axis=0)
+            result[f"{layer}shared_mlp.output_linear.weight"] = down
+    return result
+
+
+def numbered_names(weights):
+    """LFM2's MLPs as its checkpoints name them."""
+    result = {}
+    for name, value in weights.items():
+        for usual, own in (("gate_proj", "w1"), ("up_proj", "w3"), ("down_proj", "w2")):
+            name = name.replace(f"feed_forward.{usual}", f"feed_forward.{own}")
+        result[name] = value
+    return result
+
+
+def stacked_experts(weights, kind):
+    """Stacked experts as checkpoints of this type store them."""
+    if kind == "granitemoehybrid":
+        joined = {k.replace("experts.gate_up_proj", "input_linear.weight").replace("experts.down_proj", "output_linear.weight"): v
+                  for k, v in join_experts(weights).items()}
+        return joined
+    names = {"fc1": "up_proj", "fc2": "down_proj"} if kind == "nemotron_h" else dict(gate_proj="w1", up_proj="w3", down_proj="w2")
+    result = {}
+    for name, value in weights.items():
+        scope, _, rest = name.partition("switch_mlp.")
+        if not rest:
+            result[name] = value
+            continue
+        module = rest.removesuffix(".weight")
+        result.update({f"{scope}experts.{i}.{names[module]}.weight": value[i] for i in range(value.shape[0])})
+    return result
+
+
+def published_hybrid(weights, kind):
+    """Weights of one of HYBRIDS as transformers stores them."""
+    weights = joined_mlps(weights) if kind == "granitemoehybrid" else weights
+    weights = numbered_names(weights) if kind == "lfm2_moe" else weights
+    return {k: mx.moveaxis(v, 1, 2) if "conv" in k and v.ndim == 3 else v for k, v in stacked_experts(weights, kind).items()}
