@@ -133,9 +133,9 @@ def private_includes(top: pathlib.Path, rel: str, text: str) -> list[str]:
 
 
 def architectures(top: pathlib.Path) -> re.Pattern[str] | None:
-    """Names of architectures in code, by the table of saker/models: "qwen3", qwen3_moe(), Qwen3; not the word "seed"."""
+    """Names of architectures in code, by the table of saker/models: "qwen3", qwen3_moe(), Qwen3; not the words "seed" and "dots"."""
     registry = top / ROOT / "models/registry.cpp"
-    names = sorted(set(ROW.findall(registry.read_text(encoding="utf-8"))) - {"generic", "seed"}) if registry.exists() else []
+    names = sorted(set(ROW.findall(registry.read_text(encoding="utf-8"))) - {"generic", "seed", "dots"}) if registry.exists() else []
     lower, capital = "|".join(names), "|".join(name.capitalize() for name in names)
     return re.compile(rf"\b(?:\w*[^A-Za-z])?(?:{lower})(?![a-z])\w*|\b\w*(?:{capital})(?![a-z])\w*") if names else None
 

@@ -20,11 +20,19 @@ CLASSES = {
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
     "deepseek_v2": ("DeepseekV2ForCausalLM", {}),
     "deepseek_v3_single": ("DeepseekV3ForCausalLM", {}),
+    "dots1": ("Dots1ForCausalLM", {}),
     "exaone4": ("Exaone4ForCausalLM", {}),
+    "glm4_moe": ("Glm4MoeForCausalLM", dict(num_nextn_predict_layers=0)),
     "granite": ("GraniteForCausalLM", {}),
+    "granitemoe": ("GraniteMoeForCausalLM", {}),
+    "minimax_m2": ("MiniMaxM2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
     "olmo3": ("Olmo3ForCausalLM", {}),
+    "olmoe": ("OlmoeForCausalLM", {}),
     "phi3": ("Phi3ForCausalLM", {}),
+    "qwen2_moe": ("Qwen2MoeForCausalLM", {}),
+    "qwen3_5_moe_published": ("Qwen3_5MoeForCausalLM", {}),
+    "qwen3_next_published": ("Qwen3NextForCausalLM", {}),
 }
 
 
@@ -48,6 +56,7 @@ def convert(name, out):
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.
             if "set_vocab" in found.__dict__:
                 found.set_vocab = lambda self: None
+        model_class.no_mtp = True  # Nor heads that draft tokens.
         model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name}.gguf").write()
 
 

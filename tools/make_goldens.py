@@ -18,6 +18,7 @@ Needs: mlx[cpu]==0.32.4 mlx-lm==0.32.2 transformers torch numpy
 import argparse
 import json
 import pathlib
+import re
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -27,6 +28,7 @@ from mlx.utils import tree_flatten, tree_unflatten
 mx.set_default_device(mx.cpu)
 
 TOKENS, PROMPT, GREEDY = 20, 8, 12
+ONLY_HF = ("hunyuan_v1_moe", "cohere2_moe")  # mlx-lm has no such model.
 AGREE = 5e-5  # Largest difference of logits between the two references.
 MIN_GAP, MIN_GAP_HALF = 0.04, 0.2  # Between the two best logits of a greedy step; where rows or operands are bf16.
 
@@ -35,6 +37,9 @@ BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_atten
 GEMMA = dict(BASE, hidden_size=36, query_pre_attn_scalar=24, hidden_activation="gelu_pytorch_tanh")
 MOE = dict(model_type="qwen3_moe", tie_word_embeddings=False, num_experts=6, num_experts_per_tok=3,
            moe_intermediate_size=20, mlp_only_layers=[])
+SHARED_MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40)
+# Names of experts' projections in Mixtral's checkpoints and those of its like.
+W123 = [("gate_proj", "w1"), ("up_proj", "w3"), ("down_proj", "w2")]
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
@@ -65,6 +70,14 @@ DEEPSEEK = dict(BASE, model_type="deepseek_v3", tie_word_embeddings=False, head_
                 first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2,
                 moe_intermediate_size=20, n_group=4, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=True,
                 rope_scaling=DEEPSEEK_YARN)
+QWEN3_NEXT = dict(BASE, **SHARED_MOE, model_type="qwen3_next", num_hidden_layers=3, full_attention_interval=3,
+                  linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=12,
+                  linear_conv_kernel_dim=4, tie_word_embeddings=False, norm_topk_prob=True, decoder_sparse_step=1,
+                  mlp_only_layers=[1], partial_rotary_factor=0.25, rope_theta=1e5)
+GLM4_MOE = dict(model_type="glm4_moe", n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=20,
+                n_shared_experts=2, first_k_dense_replace=1, num_hidden_layers=3, n_group=4, topk_group=2,
+                routed_scaling_factor=1.5, norm_topk_prob=True, use_qk_norm=True, attention_bias=True,
+                tie_word_embeddings=False, partial_rotary_factor=0.5, rope_scaling=dict(rope_type="default"))
 
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
@@ -104,6 +117,45 @@ CASES = {
     "qwen3_5_published": (HF, dict(model_type="qwen3_5", vocab_size=96, text_config=dict(
         HYBRID, linear_num_value_heads=2, full_attention_interval=2,
         layer_types=["linear_attention", "full_attention"])), dict(published=True)),
+    "qwen3_5_moe": (BOTH, dict(model_type="qwen3_5_moe", vocab_size=96, text_config=dict(
+        HYBRID, **SHARED_MOE, model_type="qwen3_5_moe_text", full_attention_interval=2, linear_num_value_heads=4)), {}),
+    "qwen3_5_moe_published": (HF, dict(model_type="qwen3_5_moe", vocab_size=96, text_config=dict(
+        HYBRID, **SHARED_MOE, model_type="qwen3_5_moe_text", full_attention_interval=2, linear_num_value_heads=4,
+        layer_types=["linear_attention", "full_attention"])), dict(published=True, fused=True)),
+    "qwen3_next": (BOTH, QWEN3_NEXT, {}),
+    "qwen3_next_published": (HF, dict(QWEN3_NEXT, mlp_only_layers=[]), dict(published=True, one_by_one=True)),
+    "qwen3_vl_moe": (MLX, dict(model_type="qwen3_vl_moe", vocab_size=96, text_config=dict(
+        BASE, **dict(MOE, tie_word_embeddings=True), norm_topk_prob=True, decoder_sparse_step=1,
+        rope_scaling=dict(rope_type="default", mrope_section=[2, 1, 1], mrope_interleaved=True))),
+        dict(fused=True, turned=True)),
+    "qwen2_moe": (BOTH, dict(model_type="qwen2_moe", **SHARED_MOE, tie_word_embeddings=False, norm_topk_prob=False,
+                             decoder_sparse_step=1, mlp_only_layers=[], num_hidden_layers=3), dict(one_by_one=True)),
+    "mixtral": (HF, dict(model_type="mixtral", num_local_experts=5, num_experts_per_tok=2, tie_word_embeddings=False,
+                         sliding_window=6), dict(one_by_one=True, names=W123)),
+    "olmoe": (BOTH, dict(model_type="olmoe", num_experts=5, num_experts_per_tok=3, tie_word_embeddings=False,
+                         norm_topk_prob=False), dict(one_by_one=True)),
+    "granitemoe": (BOTH, dict(model_type="granitemoe", num_local_experts=5, num_experts_per_tok=2, tie_word_embeddings=True,
+                              embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5,
+                              logits_scaling=2.0, attention_bias=False),
+                   dict(fused=True, names=[("experts.gate_up_proj", "input_linear.weight"),
+                                           ("experts.down_proj", "output_linear.weight")])),
+    "glm4_moe": (BOTH, GLM4_MOE, dict(one_by_one=True)),
+    "dots1": (HF, dict(GLM4_MOE, model_type="dots1", scoring_func="sigmoid", moe_layer_freq=1, pretraining_tp=1,
+                       sliding_window=None, attention_bias=False, partial_rotary_factor=None), dict(one_by_one=True)),
+    "minimax_m2": (BOTH, dict(model_type="minimax_m2", num_local_experts=6, num_experts_per_tok=2, rotary_dim=4,
+                              shared_intermediate_size=0, scoring_func="sigmoid", tie_word_embeddings=False),
+                   dict(one_by_one=True, names=W123)),
+    "ernie4_5_moe": (HF, dict(model_type="ernie4_5_moe", moe_num_experts=6, moe_k=2, moe_intermediate_size=20,
+                              moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_end_index=2, moe_layer_interval=1,
+                              num_hidden_layers=3, use_bias=False, tie_word_embeddings=True, moe_use_aux_free=True),
+                     dict(one_by_one=True, more={"mlp.moe_statics.e_score_correction_bias": (1, 6)})),
+    "hunyuan_v1_moe": (HF, dict(model_type="hunyuan_v1_moe", num_experts=5, moe_topk=2, tie_word_embeddings=False,
+                                attention_bias=False, rope_parameters=dict(rope_type="dynamic", rope_theta=1e4, alpha=100.0,
+                                                                           factor=1.0)), {}),
+    "cohere2_moe": (HF, dict(model_type="cohere2_moe", num_experts=5, num_experts_per_tok=2, num_shared_experts=2,
+                             tie_word_embeddings=True, num_hidden_layers=5, sliding_window=5, sliding_window_pattern=4,
+                             layer_norm_eps=1e-5, rms_norm_eps=None, logit_scale=0.25, first_k_dense_replace=1,
+                             expert_selection_fn="sigmoid", prefix_dense_intermediate_size=40), {}),
     "gemma": (HF, dict(model_type="gemma", hidden_act="gelu"), {}),
     "gemma2": (HF, dict(GEMMA, model_type="gemma2", sliding_window=6, attn_logit_softcapping=5.0,
                         final_logit_softcapping=4.0), {}),
@@ -148,17 +200,15 @@ CASES = {
                                rope_scaling=dict(DEEPSEEK_YARN, mscale_all_dim=0.7)),
                     dict(one_by_one=True)),
     "deepseek_v3": (BOTH, DEEPSEEK, {}),
-    # As it is published: experts one by one, one tensor for the heads' weights.
     "deepseek_v3_single": (BOTH, dict(DEEPSEEK, q_lora_rank=None, n_group=1, topk_group=1, n_shared_experts=1,
                                       moe_layer_freq=1, rope_scaling=None), dict(one_by_one=True, one_tensor=True)),
-    # All experts are chosen, since rounding can turn a choice.
     "deepseek_v3_q4": (MLX, dict(DEEPSEEK, hidden_size=64, q_lora_rank=32, qk_nope_head_dim=32, v_head_dim=32, intermediate_size=96,
                                  n_routed_experts=3, n_group=1, topk_group=1, moe_intermediate_size=32, n_shared_experts=1),
                        dict(dtype=mx.bfloat16, bits=4)),
-    # transformers has another epsilon for the norms of latents.
     "glm4_moe_lite": (MLX, dict(DEEPSEEK, model_type="glm4_moe_lite", n_group=1, topk_group=1, rope_scaling=None, rms_norm_eps=1e-2), {}),
-    "kimi_k25": (MLX, dict(model_type="kimi_k25", vocab_size=96, text_config=dict(
-        DEEPSEEK, model_type="kimi_k2", n_group=1, topk_group=1)), {}),
+    "mistral4": (BOTH, dict(DEEPSEEK, model_type="mistral4", rope_scaling=None, rope_theta=None, rope_parameters=dict(
+        DEEPSEEK_YARN, rope_theta=1e4, type="yarn", llama_4_scaling_beta=0.5, partial_rotary_factor=1 / 3)), {}),
+    "kimi_k25": (MLX, dict(model_type="kimi_k25", vocab_size=96, text_config=dict(DEEPSEEK, n_group=1, topk_group=1)), {}),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
@@ -175,25 +225,38 @@ def mlx_model(config):
     return model_class(args_class.from_dict(json.loads(json.dumps(config))))
 
 
-def random_weights(model, config, dtype, seed):
+def shapes_of(model, config):
+    """Names and shapes of an mlx-lm model's weights, or of a transformers one's."""
+    if isinstance(model, nn.Module):
+        return {name: value.shape for name, value in tree_flatten(model.parameters())}
+    return {name: tuple(value.shape) for name, value in empty_hf_model(config).state_dict().items()}
+
+
+def random_weights(model, config, dtype, seed, more):
     rng = np.random.default_rng(seed)
     weights = {}
-    for name, value in tree_flatten(model.parameters()):
-        data = rng.standard_normal(value.shape, dtype=np.float32)
+    shapes = shapes_of(model, config)
+    for name in [name for name in shapes if name.endswith("mlp.gate.weight")] if more else []:
+        shapes.update({name.replace("mlp.gate.weight", tensor): shape for tensor, shape in more.items()})
+    if config.get("tie_word_embeddings"):
+        shapes.pop("lm_head.weight", None)
+    for name, shape in shapes.items():
+        data = rng.standard_normal(shape, dtype=np.float32)
         if "conv1d" in name:
-            data *= 1.0 / np.sqrt(value.shape[1])
-        elif value.ndim >= 2:
-            data *= 1.0 / np.sqrt(value.shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
+            data *= 1.0 / np.sqrt(shape[1])
+        elif name.endswith("correction_bias"):
+            data *= 0.5 if "kv_lora_rank" in config.get("text_config", config) else 0.1
+        elif len(shape) >= 2:
+            data *= 1.0 / np.sqrt(shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
         elif "norm" in name:
             offset = config["model_type"].startswith("gemma") and not config["model_type"].startswith("gemma4")
             data = (0.0 if offset else 1.0) + 0.2 * data
-        elif name.endswith("e_score_correction_bias"):
-            data *= 0.5
         elif name.endswith("layer_scalar"):
             data = 0.8 + 0.1 * data
         else:
             data *= 0.2
-        weights[name] = mx.array(data).astype(dtype)
+        # mlx-lm's dots.llm1 has another name for its stacks of experts.
+        weights[re.sub(r"mlp\.experts\.(\w+\.weight)", r"mlp.switch_mlp.\1", name)] = mx.array(data).astype(dtype)
     if config.get("text_config") and config["model_type"] != "kimi_k25":
         weights = {k: v for k, v in weights.items() if "lm_head" not in k}
     return weights
@@ -239,6 +302,18 @@ def join_experts(weights):
     return result
 
 
+def hf_names(weights, model_type):
+    """Names inside transformers' modules, where checkpoints have others."""
+    renames = {"granitemoe": [("router.layer.", "router.")], "mixtral": [("block_sparse_moe.", "mlp.")],
+               "minimax_m2": [("block_sparse_moe.", "mlp.")], "ernie4_5_moe": [("moe_statics", "gate.moe_statics")]}
+    result = {}
+    for name, value in weights.items():
+        for old, new in renames.get(model_type, []):
+            name = name.replace(old, new)
+        result[name] = value
+    return result
+
+
 def published(weights):
     """Qwen 3.5's weights as transformers stores them."""
     result = {}
@@ -263,16 +338,24 @@ def join_heads(weights):
     return result
 
 
-def hf_model(config, weights):
-    import torch  # Only here: what mlx-lm runs needs no transformers.
-    from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+def empty_hf_model(config):
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM, Mistral4ForCausalLM
     text = dict(config.get("text_config", config))
     kind = CONFIG_MAPPING[text["model_type"]]
     # Some classes pad with a token beyond a small vocabulary.
     settings = kind(**json.loads(json.dumps({"pad_token_id": 0, **{k: v for k, v in text.items() if k != "model_type"}})))
     settings._attn_implementation = "eager"
-    model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
-    stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_heads(join_experts(weights))
+    if text["model_type"] == "mistral4":  # Which has no automatic class.
+        return Mistral4ForCausalLM(settings).float().eval()
+    return AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
+
+
+def hf_model(config, weights):
+    import torch  # Only here: what mlx-lm runs needs no transformers.
+    model = empty_hf_model(config)
+    model_type = config.get("text_config", config)["model_type"]
+    stored = hf_names(join_heads(join_experts(weights)), model_type)
+    stored = published(stored) if model_type.startswith(("qwen3_5", "qwen3_next")) else stored
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -325,6 +408,24 @@ def one_by_one(weights):
     return result
 
 
+def stored_form(weights, options):
+    """The weights as the checkpoint has them."""
+    if options.get("one_by_one"):
+        weights = one_by_one(weights)
+    if options.get("fused"):
+        weights = join_experts(weights)
+    if options.get("published"):
+        weights = published(weights)
+    if options.get("turned"):
+        weights = {k: mx.contiguous(v.swapaxes(1, 2)) if ".experts." in k else v for k, v in weights.items()}
+    result = {}
+    for name, value in weights.items():
+        for old, new in options.get("names", []) if "experts." in name else []:
+            name = name.replace(old, new)
+        result[name] = value
+    return result
+
+
 def make_case(name, seed, reference=None):
     """A case and what its references give, or only the one that is named."""
     references, changes, options = CASES[name]
@@ -335,8 +436,8 @@ def make_case(name, seed, reference=None):
     if config["model_type"] == "qwen2":  # Its heads always share the hidden size.
         config.pop("head_dim")
     config = drop_none(config)
-    model = mlx_model(config)
-    weights = random_weights(model, config, options.get("dtype", mx.float32), seed)
+    model = mlx_model(config) if config["model_type"] not in ONLY_HF else None
+    weights = random_weights(model, config, options.get("dtype", mx.float32), seed, options.get("more"))
     if reference != HF or options.get("bits"):
         model.update(tree_unflatten(list(weights.items())))
         if options.get("bits"):
@@ -347,8 +448,7 @@ def make_case(name, seed, reference=None):
             model.sanitize(dict(weights))
     elif config["model_type"].startswith("gemma3"):
         weights.pop("lm_head.weight", None)
-    stored = one_by_one(weights) if options.get("one_by_one") else dict(weights)
-    stored = published(stored) if options.get("published") else stored
+    stored = stored_form(dict(weights), options)
     stored = join_heads(stored) if options.get("one_tensor") else stored
     runs = []
     if reference in (MLX, BOTH):

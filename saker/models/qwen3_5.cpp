@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Qwen 3.5, dense, text. Three layers of linear attention (gated delta net) per layer of full
-// attention, whose output is gated and whose heads rotate in their first quarter. Checkpoints for
-// images have the text part in `text_config`. Published checkpoints store norm weights minus one;
-// MLX's converted ones store them whole and transpose the convolution's kernel.
+// Qwen 3.5, text, and Qwen 3 Next. Three layers of linear attention (gated delta net) per layer of
+// full attention, whose output is gated and whose heads rotate in their first quarter. With experts,
+// a mixture takes the MLP's place, beside an expert that all tokens share behind a gate. Checkpoints
+// for images have the text part in `text_config`. Published checkpoints store norm weights minus
+// one; MLX's converted ones store them whole and transpose the convolution's kernel.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
+#include "saker/models/moe_config.h"
 
 #include <fmt/format.h>
 
@@ -60,11 +62,8 @@ nn::GatedDeltaOptions read_delta(const Json& json, const DecoderConfig& config) 
   return options;
 }
 
-DecoderConfig read(const Json& whole) {
-  const auto json = text_config(whole, "qwen3_5");
-  auto config = read_decoder_config(
-      json, {.head_dim = 256, .rope = {.default_theta = 1e7, .default_part = 0.25}}
-  );
+DecoderConfig read_layers(const Json& json, const ConfigDefaults& defaults) {
+  auto config = read_decoder_config(json, defaults);
   config.head_norms = true;
   config.attention_gate = json_bool(json, "attn_output_gate", true);
   config.delta = read_delta(json, config);
@@ -73,6 +72,61 @@ DecoderConfig read(const Json& whole) {
   for (std::size_t i = 0; i < linear.size(); ++i) {
     config.layers[i].linear = linear[i];
   }
+  return config;
+}
+
+DecoderConfig read(const Json& whole) {
+  return read_layers(
+      text_config(whole, "qwen3_5"),
+      {.head_dim = 256, .rope = {.default_theta = 1e7, .default_part = 0.25}}
+  );
+}
+
+void add_experts(DecoderConfig& config, const Json& json, const MoeFields& fields) {
+  config.moe = read_moe(json, config, fields);
+  config.moe.routing.score = kernels::RouterScore::kSoftmaxOfChosen;
+  config.moe.shared = {
+      .intermediate = read_optional_width(json, {"shared_expert_intermediate_size", 512}),
+      .name = "shared_expert",
+      .gate = "shared_expert_gate",
+  };
+}
+
+DecoderConfig read_moe_layers(const Json& whole) {
+  const auto json = text_config(whole, "qwen3_5_moe");
+  auto config = read_layers(
+      json,
+      {.kv_heads = 2,
+       .head_dim = 256,
+       .intermediate = 512,
+       .rope = {.default_theta = 1e7, .default_part = 0.25}}
+  );
+  add_experts(
+      config,
+      json,
+      {.experts = {"num_experts", 256},
+       .chosen = {"num_experts_per_tok", 8},
+       .width = {"moe_intermediate_size", 512}}
+  );
+  for (LayerConfig& layer : config.layers) {
+    layer.experts = true;
+  }
+  return config;
+}
+
+DecoderConfig read_next(const Json& json) {
+  auto config = read_layers(
+      json, {.kv_heads = 2, .head_dim = 256, .intermediate = 5632, .rope = {.default_part = 0.25}}
+  );
+  add_experts(
+      config,
+      json,
+      {.experts = {"num_experts", 512},
+       .chosen = {"num_experts_per_tok", 10},
+       .width = {"moe_intermediate_size", 512}}
+  );
+  config.moe.routing.score = read_softmax(json, "norm_topk_prob", true);
+  set_sparse_layers(config, json);
   return config;
 }
 
@@ -130,7 +184,8 @@ SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape
 
 // mlx-lm has no separate text model for this architecture.
 std::string_view mlx_scope(const Json& config) {
-  return json_string(config, "model_type", "") == "qwen3_5" ? "language_model." : "";
+  const auto model_type = json_string(config, "model_type", "");
+  return model_type == "qwen3_5" || model_type == "qwen3_5_moe" ? "language_model." : "";
 }
 
 }  // namespace
@@ -147,6 +202,21 @@ Architecture qwen3_5() {
            .sanitized = sanitized,
            .keeps_dtype = [](std::string_view name) { return name.ends_with("A_log"); }},
   };
+}
+
+Architecture qwen3_5_moe() {
+  Architecture result = qwen3_5();
+  result.read = read_moe_layers;
+  result.tensors.own_format = gates_of_eight_bits;
+  return result;
+}
+
+Architecture qwen3_next() {
+  Architecture result = qwen3_5();
+  result.read = read_next;
+  result.tensors.keeps_dtype = TensorRules().keeps_dtype;
+  result.tensors.own_format = gates_of_eight_bits;
+  return result;
 }
 
 }  // namespace saker::models

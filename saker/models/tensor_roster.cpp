@@ -116,9 +116,19 @@ class LayerModules {
   }
 
   void add_delta() {
-    for (const std::string_view name : {"in_proj_qkv", "in_proj_z", "in_proj_a", "in_proj_b"}) {
-      put(fmt::format("linear_attn.{}", name), linear(config_.hidden, kUnknown));
+    RosterModule input = linear(config_.hidden, kUnknown);
+    for (const std::string_view name : {"in_proj_qkv", "in_proj_z"}) {
+      input.fused = "in_proj_qkvz";
+      put(fmt::format("linear_attn.{}", name), input);
     }
+    for (const std::string_view name : {"in_proj_a", "in_proj_b"}) {
+      input.fused = "in_proj_ba";
+      put(fmt::format("linear_attn.{}", name), input);
+    }
+    input.is_required = false;
+    input.fused = {};
+    put("linear_attn.in_proj_qkvz", input);
+    put("linear_attn.in_proj_ba", input);
     put("linear_attn.out_proj", linear(config_.delta.shape.outputs(), config_.hidden));
     put("linear_attn.conv1d", norm(kUnknown));
     put("linear_attn.norm", norm(kUnknown));
@@ -152,10 +162,12 @@ class LayerModules {
       return fmt::format("{}.{}", config_.feed_forward, name);
     };
     put(in_scope(moe.names.router), linear(config_.hidden, moe.experts));
-    for (const std::string_view name : {moe.names.choice_bias, moe.names.expert_scales}) {
-      if (!name.empty()) {
-        put(in_scope(name), {.kind = Kind::kTensor});
-      }
+    if (!moe.names.choice_bias.empty()) {
+      const bool is_required = !moe.names.choice_bias_may_lack;
+      put(in_scope(moe.names.choice_bias), {.kind = Kind::kTensor, .is_required = is_required});
+    }
+    if (!moe.names.expert_scales.empty()) {
+      put(in_scope(moe.names.expert_scales), {.kind = Kind::kTensor});
     }
     add_stacks(in_scope(kStacks));
     const nn::SharedExpertOptions& shared = moe.shared;

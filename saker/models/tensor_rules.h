@@ -63,6 +63,9 @@ struct TensorRules {
   // True for tensors that keep their dtype, whatever the others become.
   bool (*keeps_dtype)(std::string_view name) = [](std::string_view) { return false; };
 
+  // True for modules that stay floats in quantized models: mlx-lm's have bare arrays for them.
+  bool (*stays_float)(std::string_view module) = [](std::string_view) { return false; };
+
   // The format of a module that has one of its own in quantized models; none: the others' format.
   std::optional<kernels::WeightFormat> (*own_format)(std::string_view module
   ) = [](std::string_view) -> std::optional<kernels::WeightFormat> { return std::nullopt; };

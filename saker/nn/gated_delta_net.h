@@ -4,8 +4,12 @@
 // Linear attention with a state of fixed size (see kernels/gated_delta.h), as in Qwen 3.5. It has
 // projections to q, k, v and gates, and applies the gated delta rule. An RMS norm of each head's
 // output is gated by silu(z), before the output projection. Immutable.
+//
+// Checkpoints have projections of their own to q, k and v, to z, and to both gates. Or they have one
+// to q, k, v and z of each key's head in turn, and one to the gates of each.
 
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/arrange_columns.h"
 #include "saker/kernels/ops/recurrent/gated_delta.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
@@ -13,6 +17,7 @@
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
+#include <vector>
 
 namespace saker::nn {
 
@@ -45,8 +50,12 @@ class GatedDeltaNet {
   // The gated outputs of all heads, [N, value_heads * value_dim]; advances the caches.
   mx::array attend(const mx::array& x, ForwardContext& context, int layer) const;
 
+  // Outputs of the projections: q, k and v; z; the gates of steps and of decays. Each [N, width].
+  std::vector<mx::array> project(const mx::array& x, const RowContext& adapters) const;
+
   kernels::DeltaShape shape_;
   MergedLinear inputs_;
+  std::vector<kernels::ColumnRange> order_;  // For the projections' outputs; empty: as they are.
   kernels::DeltaWeights weights_;
   Norm norm_;
   Linear output_;

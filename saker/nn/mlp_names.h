@@ -19,6 +19,7 @@ struct MlpNames {
 struct MoeNames {
   std::string_view router = "gate";
   std::string_view choice_bias = {};    // A tensor, see kernels::RouterTensors; empty: none.
+  bool choice_bias_may_lack = false;    // A missing one is zeros.
   std::string_view expert_scales = {};  // A tensor, see kernels::RouterTensors; empty: none.
   // "experts.7.gate_proj.weight" [F, K]
   std::string_view experts = "experts";

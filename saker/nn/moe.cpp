@@ -44,6 +44,14 @@ std::optional<mx::array> read_router_tensor(
   return flat;
 }
 
+std::optional<mx::array> read_choice_bias(const Weights& weights, const MoeOptions& options) {
+  const MoeNames& names = options.names;
+  if (names.choice_bias_may_lack && !weights.has(names.choice_bias)) {
+    return std::nullopt;
+  }
+  return read_router_tensor(weights, names.choice_bias, options.experts);
+}
+
 std::optional<GatedMlp> read_shared(const Weights& weights, const MoeOptions& options) {
   const SharedExpertOptions& shared = options.shared;
   if (shared.intermediate == 0) {
@@ -76,7 +84,7 @@ Moe::Moe(const Weights& weights, const MoeOptions& options, const Weights& besid
     : options_(options),
       router_(Linear::in_float32(weights / options.names.router, options.hidden, options.experts)),
       router_tensors_{
-          read_router_tensor(weights, options.names.choice_bias, options.experts),
+          read_choice_bias(weights, options),
           read_router_tensor(weights, options.names.expert_scales, options.experts),
       },
       inputs_(read_inputs(weights, options)),

@@ -381,6 +381,10 @@ TEST(Config, MissingFieldsAreNamed) {
     for (const auto type : supported_model_types()) {
       auto config = small_config(type);
       config.erase(key);
+      // It has experts in all layers.
+      if (type.starts_with("qwen3_5_moe") && key == std::string_view("intermediate_size")) {
+        continue;
+      }
       expect_error(ErrorCode::kCorruptData, {key}, [&] { check_config(config); });
     }
   }

@@ -221,7 +221,7 @@ TEST(Detect, WhatIsNestedAndNoneOfTheseIsRefused) {
   }
   refused("llava", llama, "'language_model.lm_head.weight'");
   refused("qwen2_5_vl", llama, "'language_model.lm_head.weight'");
-  refused("qwen3_vl_moe", hybrid_names("model.language_model", ""), "another design");
+  refused("qwen3_vl_moe_x", hybrid_names("model.language_model", ""), "another design");
   auto strange = hybrid_names("model.language_model", "");
   strange.emplace_back("model.language_model.layers.0.mlp.router.weight");
   refused("qwen3_5_x", strange, "'model.language_model.");
@@ -264,7 +264,7 @@ TEST(Detect, TheErrorSaysHowToAddOne) {
 // Whatever their tensors look like.
 TEST(Detect, DesignsOfTheirOwnAreNeverTakenForAFamily) {
   for (const auto* type :
-       {"qwen3_next",
+       {"qwen3_next_x",
         "qwen3_moe_x",
         "llama4",
         "llama4_text",

@@ -8,6 +8,7 @@
 #include "saker/models/model.h"
 
 #include "tests/models/layer_sizes.h"
+#include "tests/models/random_experts.h"
 #include "tests/models/small_config.h"
 #include "tests/nn/random_weights.h"
 #include <fmt/format.h>
@@ -39,10 +40,15 @@ inline void add_linear_attention(
   const int delta_values = size("linear_num_value_heads") * size("linear_value_head_dim");
   const int channels =
       2 * size("linear_num_key_heads") * size("linear_key_head_dim") + delta_values;
-  add_linear(scope + "in_proj_qkv", channels, hidden);
-  add_linear(scope + "in_proj_z", delta_values, hidden);
-  add_linear(scope + "in_proj_a", size("linear_num_value_heads"), hidden);
-  add_linear(scope + "in_proj_b", size("linear_num_value_heads"), hidden);
+  if (json_string(config, "model_type", "") == "qwen3_next") {
+    add_linear(scope + "in_proj_qkvz", channels + delta_values, hidden);
+    add_linear(scope + "in_proj_ba", 2 * size("linear_num_value_heads"), hidden);
+  } else {
+    add_linear(scope + "in_proj_qkv", channels, hidden);
+    add_linear(scope + "in_proj_z", delta_values, hidden);
+    add_linear(scope + "in_proj_a", size("linear_num_value_heads"), hidden);
+    add_linear(scope + "in_proj_b", size("linear_num_value_heads"), hidden);
+  }
   add_linear(scope + "out_proj", hidden, delta_values);
   random.add_tensor(scope + "conv1d.weight", {channels, size("linear_conv_kernel_dim"), 1});
   random.add_vector(scope + "A_log", size("linear_num_value_heads"), 0.0F, 0.5F);
@@ -133,7 +139,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
           "post_feedforward_layernorm"}) {
       add_norm(layer + norm, hidden);
     }
-    const bool joined = is_olmo(model_type);
+    const bool joined = has_joined_norms(model_type);
     add_norm(layer + "self_attn.q_norm", joined ? heads : head_dim);
     add_norm(layer + "self_attn.k_norm", joined ? kv_heads : head_dim);
     add_norm(layer + "self_attn.query_layernorm", head_dim);
@@ -152,13 +158,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     if (has_latents(model_type)) {
       add_latent_attention(random, config, layer, add_linear);
     }
-    random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
-    for (int expert = 0; expert < size("num_experts"); ++expert) {
-      const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);
-      random.add_linear(scope + "gate_proj", size("moe_intermediate_size"), hidden);
-      random.add_linear(scope + "up_proj", size("moe_intermediate_size"), hidden);
-      random.add_linear(scope + "down_proj", hidden, size("moe_intermediate_size"));
-    }
+    RandomExperts{random, hidden, size("moe_intermediate_size"), size("num_experts")}.add_to(layer);
   }
   return random.tensors();
 }

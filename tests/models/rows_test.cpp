@@ -64,11 +64,13 @@ Json random_config(Choices& choices) {
   if (config["model_type"].get<std::string>() == "smollm3") {
     config["no_rope_layer_interval"] = 2;
   }
-  config["num_experts"] = choices.number(1, 9);
-  config["num_experts_per_tok"] = choices.number(1, config["num_experts"].get<int>());
+  const int experts = choices.number(1, 9);
+  set_experts(config, experts, choices.number(1, experts));
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
   if (has_latents(config["model_type"].get<std::string>())) {
-    config["n_routed_experts"] = config["num_experts"];
+    if (experts < 4) {
+      config["n_group"] = 1;  // Groups have two experts or more.
+    }
     config["norm_topk_prob"] = config["model_type"] != "deepseek_v2";
     config["q_lora_rank"] = choices.number(0, 1) == 1 ? Json(choices.number(1, 40)) : Json(nullptr);
     config["kv_lora_rank"] = choices.number(1, 90);
@@ -100,8 +102,8 @@ RandomModelOptions random_options(Choices& choices, Json& config) {
   });
   const bool grouped = options.format.bits > 0;
   config["hidden_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(3, 100);
-  config["intermediate_size"] = grouped ? 32 * choices.number(1, 4) : choices.number(1, 150);
-  config["moe_intermediate_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(1, 90);
+  const int width = grouped ? 32 * choices.number(1, 4) : choices.number(1, 150);
+  set_widths(config, width, grouped ? 32 * choices.number(1, 3) : choices.number(1, 90));
   if (grouped && has_latents(config["model_type"].get<std::string>())) {
     config["q_lora_rank"] = 32;
     config["kv_lora_rank"] = 32 * choices.number(1, 3);

@@ -11,18 +11,39 @@
 
 namespace saker::models {
 
-inline bool is_olmo(std::string_view model_type) {
-  return model_type.starts_with("olmo");
+// Norms of queries and keys over all heads together.
+inline bool has_joined_norms(std::string_view model_type) {
+  return model_type.starts_with("olmo") || model_type.starts_with("minimax");
 }
 
 inline bool is_hybrid(std::string_view model_type) {
-  return model_type.starts_with("qwen3_5");
+  return model_type.starts_with("qwen3_5") || model_type == "qwen3_next";
+}
+
+// Under the names of every architecture.
+inline void set_experts(Json& config, int experts, int chosen) {
+  for (const auto* key :
+       {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"}) {
+    config[key] = experts;
+  }
+  for (const auto* key : {"num_experts_per_tok", "moe_topk", "moe_k"}) {
+    config[key] = chosen;
+  }
+  config["n_group"] = experts % 2 == 0 && chosen <= experts / 2 ? 2 : 1;
+}
+
+// Widths of MLPs. Those of experts are the others' in most architectures.
+inline void set_widths(Json& config, int width, int expert_width) {
+  const bool differ = config["model_type"] == "qwen3_moe";
+  config["intermediate_size"] = width;
+  config["moe_intermediate_size"] = differ ? expert_width : width;
+  config["shared_expert_intermediate_size"] = width;
 }
 
 // True for models whose rows of keys and values are latents.
 inline bool has_latents(std::string_view model_type) {
   return model_type.starts_with("deepseek") || model_type.starts_with("kimi_k2") ||
-         model_type == "glm4_moe_lite";
+         model_type == "glm4_moe_lite" || model_type == "mistral4";
 }
 
 inline Json small_config(std::string_view model_type) {
@@ -30,7 +51,6 @@ inline Json small_config(std::string_view model_type) {
       {"model_type", model_type},
       {"hidden_size", 32},
       {"num_hidden_layers", 2},
-      {"intermediate_size", 64},
       {"num_attention_heads", 4},
       {"num_key_value_heads", 2},
       {"head_dim", 8},
@@ -40,9 +60,9 @@ inline Json small_config(std::string_view model_type) {
       {"query_pre_attn_scalar", 8},
       {"attn_logit_softcapping", 20.0},
       {"final_logit_softcapping", 10.0},
-      {"num_experts", 4},
-      {"num_experts_per_tok", 2},
-      {"moe_intermediate_size", 32},
+      {"n_shared_experts", 1},
+      {"moe_num_shared_experts", 1},
+      {"num_shared_experts", 1},
       {"full_attention_interval", 2},
       {"linear_num_key_heads", 2},
       {"linear_num_value_heads", 4},
@@ -51,6 +71,8 @@ inline Json small_config(std::string_view model_type) {
       {"linear_conv_kernel_dim", 3},
       {"partial_rotary_factor", 1.0},
   };
+  set_experts(config, 4, 2);
+  set_widths(config, 64, 32);
   if (model_type == "generic") {
     for (const auto* key :
          {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"}) {
@@ -66,7 +88,7 @@ inline Json small_config(std::string_view model_type) {
          {"logits_scaling", 2.0}}
     );
   }
-  if (model_type == "ministral3" || model_type == "mistral3") {
+  if (model_type == "ministral3" || model_type == "mistral3" || model_type == "mistral4") {
     config["rope_parameters"] = {
         {"rope_type", "yarn"},
         {"factor", 4.0},

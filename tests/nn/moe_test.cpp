@@ -239,6 +239,147 @@ TEST(Moe, AGpuWidensFloatsAndRefusesCodesOfSeveralFormats) {
   });
 }
 
+// Gates and ups of all experts in one tensor, and down projections in another; rows or columns first.
+TensorMap fused(const TensorMap& single, bool is_transposed) {
+  std::vector<mx::array> inputs;
+  std::vector<mx::array> downs;
+  const auto array_of = [&](int expert, std::string_view name) {
+    return Linear(
+               Weights(single, {}) / "experts" / fmt::to_string(expert) / name,
+               name == "down_proj" ? kOptions.intermediate : kOptions.hidden,
+               name == "down_proj" ? kOptions.hidden : kOptions.intermediate
+    )
+        .packed()
+        .dequantized();
+  };
+  for (int expert = 0; expert < kExperts; ++expert) {
+    inputs.push_back(mx::concatenate({array_of(expert, "gate_proj"), array_of(expert, "up_proj")}));
+    downs.push_back(array_of(expert, "down_proj"));
+  }
+  TensorMap result{{"gate.weight", single.at("gate.weight")}};
+  const auto add_stack = [&](const std::string& name, const std::vector<mx::array>& parts) {
+    auto stack = mx::stack(parts);
+    stack = mx::contiguous(is_transposed ? mx::swapaxes(stack, 1, 2) : stack);
+    mx::eval(stack);
+    const auto* data = stack.data<float>();
+    result[name] =
+        float_tensor({stack.shape(0), stack.shape(1), stack.shape(2)}, {data, data + stack.size()});
+  };
+  add_stack("experts.gate_up_proj", inputs);
+  add_stack("experts.down_proj", downs);
+  return result;
+}
+
+TEST(Moe, ReadsFusedExperts) {
+  const auto single = single_experts(kFloat, kFloat);
+  const auto x = random_rows(7);
+  const auto expected = Moe(Weights(single, {}), kOptions)(x, {});
+  for (const bool is_transposed : {false, true}) {
+    MoeOptions options = kOptions;
+    options.names.fused_transposed = is_transposed;
+    const Weights weights(fused(single, is_transposed), {});
+    EXPECT_TRUE(same(Moe(weights, options)(x, {}), expected));
+    EXPECT_TRUE(weights.unused().empty());
+    options.names.fused_transposed = !is_transposed;
+    expect_error(ErrorCode::kCorruptData, {"experts.gate_up_proj"}, [&] { Moe(weights, options); });
+  }
+}
+
+TEST(Moe, TakesNames) {
+  MoeOptions options = kOptions;
+  options.names.router = "router.layer";
+  options.names.single = {.gate = "w1", .up = "w3", .down = "w2"};
+  TensorMap renamed;
+  for (const auto& [name, tensor] : single_experts(kFloat, kFloat)) {
+    std::string own = name;
+    for (const auto& [from, to] :
+         {std::pair("gate_proj", "w1"), {"up_proj", "w3"}, {"down_proj", "w2"}}) {
+      if (const auto at = own.find(from); at != std::string::npos) {
+        own.replace(at, std::string_view(from).size(), to);
+      }
+    }
+    renamed[own == "gate.weight" ? "router.layer.weight" : own] = tensor;
+  }
+  const auto x = random_rows(5);
+  EXPECT_TRUE(same(
+      Moe(Weights(renamed, {}), options)(x, {}),
+      Moe(Weights(single_experts(kFloat, kFloat), {}), kOptions)(x, {})
+  ));
+}
+
+TEST(Moe, AddsTheSharedExpert) {
+  auto tensors = single_experts(kFloat, kFloat);
+  for (const auto* name : {"gate_proj", "up_proj"}) {
+    add(tensors, kFloat, std::string("shared.") + name, 96, kOptions.hidden);
+  }
+  add(tensors, kFloat, "shared.down_proj", kOptions.hidden, 96);
+  add(tensors, kFloat, "shared_gate", 1, kOptions.hidden);
+  const auto x = random_rows(6);
+  MoeOptions options = kOptions;
+  const Weights weights(tensors, {});
+  const auto routed = Moe(weights, options)(x, {});
+  const auto shared = GatedMlp(weights / "shared", {kOptions.hidden, 96})(x, {});
+  options.shared = {.intermediate = 96, .name = "shared"};
+  const Moe ungated(weights, options);
+  EXPECT_TRUE(same(ungated(x, {}), routed + shared));
+  EXPECT_EQ(ungated.nbytes(), Moe(weights, kOptions).nbytes() + 4U * 3 * 32 * 96);
+  options.shared.averaged = true;
+  EXPECT_TRUE(same(Moe(weights, options)(x, {}), (routed + shared) * mx::array(0.5F)));
+  options.shared.averaged = false;
+  options.shared.gate = "shared_gate";
+  const auto share = mx::sigmoid(Linear(weights / "shared_gate", kOptions.hidden, 1)(x, {}));
+  const auto gated = Moe(weights, options)(x, {});
+  EXPECT_LT(mx::max(mx::abs(gated - (routed + shared * share))).item<float>(), 1e-5F);
+  for (int row = 0; row < 6; ++row) {
+    const auto alone = mx::slice(x, {row, 0}, {row + 1, kOptions.hidden});
+    EXPECT_TRUE(same(
+        Moe(weights, options)(alone, {}), mx::slice(gated, {row, 0}, {row + 1, kOptions.hidden})
+    ));
+  }
+}
+
+TEST(Moe, RunsExpertsWithoutGates) {
+  auto tensors = single_experts(kFloat, kFloat);
+  MoeOptions options = kOptions;
+  options.gated = false;
+  options.activation = kernels::Activation::kRelu2;
+  std::erase_if(tensors, [](const auto& entry) {
+    return entry.first.find("gate_proj") != std::string::npos;
+  });
+  const Weights weights(tensors, {});
+  const auto x = random_rows(8);
+  const auto y = Moe(weights, options)(x, {});
+  EXPECT_TRUE(weights.unused().empty());
+  const Linear router(weights / "gate", options.hidden, kExperts);
+  const auto choice = kernels::choose_experts(router(x, {}), options.routing);
+  auto expected = mx::zeros(x.shape(), mx::float32);
+  for (int expert = 0; expert < kExperts; ++expert) {
+    MlpOptions mlp{options.hidden, options.intermediate, options.activation};
+    mlp.gated = false;
+    const GatedMlp own(weights / "experts" / fmt::to_string(expert), mlp);
+    const auto chosen = mx::astype(mx::equal(choice.ids, mx::array(expert)), mx::float32);
+    expected = expected + mx::sum(chosen * choice.weights, 1, true) * own(x, {});
+  }
+  EXPECT_LT(mx::max(mx::abs(y - expected)).item<float>(), 1e-4F);
+}
+
+TEST(Moe, ReadsBiasesThatChoose) {
+  auto tensors = single_experts(kFloat, kFloat);
+  MoeOptions options = kOptions;
+  options.routing.chosen = 1;
+  options.names.choice_bias = "bias";
+  expect_error(ErrorCode::kCorruptData, {"[bias]"}, [&] { Moe(Weights(tensors, {}), options); });
+  tensors["bias"] = float_tensor({1, kExperts}, {0.0F, 0.0F, 1e6F});
+  const auto x = random_rows(4);
+  const GatedMlp last(
+      Weights(tensors, {}) / "experts" / "2", {kOptions.hidden, kOptions.intermediate}
+  );
+  const auto y = Moe(Weights(tensors, {}), options)(x, {});
+  EXPECT_LT(mx::max(mx::abs(y - last(x, {}))).item<float>(), 1e-5F);
+  tensors["bias"] = float_tensor({kExperts + 1}, {0.0F, 0.0F, 0.0F, 0.0F});
+  expect_error(ErrorCode::kCorruptData, {"[bias]"}, [&] { Moe(Weights(tensors, {}), options); });
+}
+
 TEST(Moe, CountsWhatOneRowReads) {
   const Moe moe(Weights(single_experts(kFloat, kFloat), {}), kOptions);
   // The router's outputs fill one block of 16; an expert has three projections.

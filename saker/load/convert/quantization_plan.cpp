@@ -246,7 +246,7 @@ QuantizationPlan plan_quantization(
     if (const QuantizeRule* rule = find_rule(options, module.path)) {
       return by_rule(*rule, module);
     }
-    if (module.columns % options.format.group_size != 0) {
+    if (module.columns % options.format.group_size != 0 || rules.stays_float(module.path)) {
       return std::nullopt;
     }
     if (recipe != nullptr) {

@@ -2,7 +2,7 @@
 #include "saker/load/encode/block_packing.h"
 #include "saker/load/encode/row_block.h"
 #include "saker/load/encode/scale_search.h"
-#include "saker/load/gguf/gguf_block_bytes.h"
+#include "saker/load/gguf/gguf_coded_block.h"
 
 #include <algorithm>
 #include <cmath>

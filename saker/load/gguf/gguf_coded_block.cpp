@@ -2,7 +2,6 @@
 #include "saker/load/gguf/gguf_coded_block.h"
 
 #include "saker/kernels/layout/packed_kinds.h"
-#include "saker/load/gguf/gguf_block_bytes.h"
 #include "saker/load/gguf/gguf_grids.h"
 
 #include <bit>

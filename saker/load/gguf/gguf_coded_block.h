@@ -4,6 +4,8 @@
 // Blocks of the GGUF types that have no kernels of their own, as codes and scales for sixteen
 // columns each (https://github.com/ggml-org/ggml, ggml-common.h and ggml-quants.c).
 
+#include "saker/base/tensor.h"
+#include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/gguf/gguf_types.h"
 
 #include <array>
@@ -11,6 +13,18 @@
 #include <cstdint>
 
 namespace saker::load::gguf {
+
+// Numbers in the bytes of blocks.
+inline unsigned byte_at(const std::byte* at) {
+  return std::to_integer<unsigned>(*at);
+}
+
+// The float16 there.
+inline float half_at(const std::byte* at) {
+  float value = 0.0F;
+  kernels::quantize_loops().widen(at, DType::kFloat16, 1, &value);
+  return value;
+}
 
 inline constexpr std::size_t kCodedGroup = 16;
 inline constexpr std::size_t kMostCodes = 256;

@@ -7,6 +7,7 @@
 #include "saker/load/gguf/gguf_draft_head.h"
 #include "saker/load/gguf/gguf_keys.h"
 #include "saker/load/gguf/gguf_linear_attention.h"
+#include "saker/load/gguf/gguf_moe.h"
 #include "saker/load/gguf/gguf_names.h"
 #include "saker/load/gguf/gguf_two_kinds.h"
 #include "saker/models/embedding_config.h"
@@ -78,7 +79,7 @@ void add_layer_sizes(const Family& family, const Keys& keys, Json& config) {
     );
   };
   expect_head_dim("attention.value_length");
-  if (family.joined) {
+  if (family.joined || family.partial_rope) {
     const auto rotated = keys.integer("rope.dimension_count").value_or(head_dim);
     config["partial_rotary_factor"] =
         static_cast<double>(rotated) / static_cast<double>(std::max<std::int64_t>(head_dim, 1));
@@ -266,22 +267,6 @@ void add_query_scaling(const Keys& keys, const Family& family, Json& config) {
   }
 }
 
-void add_experts(const Keys& keys, const Family& family, Json& config) {
-  const auto experts = keys.integer("expert_count").value_or(0);
-  if (!family.experts) {
-    keys.expect(
-        experts == 0, "expert_count", fmt::format("{}", experts), "a model without experts"
-    );
-    return;
-  }
-  config["num_experts"] = experts;
-  config["num_experts_per_tok"] = keys.required("expert_used_count");
-  config["moe_intermediate_size"] = keys.required("expert_feed_forward_length");
-  config["decoder_sparse_step"] = 1;
-  config["mlp_only_layers"] = Json::array();
-  config["norm_topk_prob"] = true;
-}
-
 // The files lack some values, which follow from the model's sizes as in llama.cpp.
 void add_query_scale(const Family& family, Json& config) {
   if (family.widest_layers == 0) {
@@ -358,8 +343,10 @@ std::optional<std::string> path_of(const Family& family, const Keys& keys, std::
         layer->rest == "ffn_up" ? "mlp.gate_up_proj" : "self_attn.qkv_proj"
     );
   }
+  const auto expert = expert_path(family, layer->rest);
   const auto part =
-      layer->rest == "ffn_norm"
+      expert ? std::optional<std::string_view>(*expert)
+      : layer->rest == "ffn_norm"
           ? std::optional<std::string_view>(
                 family.output_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm"
             )
@@ -372,34 +359,17 @@ std::optional<std::string> path_of(const Family& family, const Keys& keys, std::
               : std::nullopt;
 }
 
-// Gate and up of all experts in one tensor: each expert's rows of the gate come before those of up.
-std::vector<TensorRole> merged_expert_roles(std::string_view name) {
-  const auto layer = numbered_name(name, "blk.");
-  if (!layer || layer->rest != "ffn_gate_up_exps.weight") {
-    return {};
-  }
-  std::vector<TensorRole> roles;
-  for (const std::string_view module : {"gate_proj", "up_proj"}) {
-    roles.push_back({
-        .name = fmt::format("model.layers.{}.mlp.switch_mlp.{}.weight", layer->number, module),
-        .part = static_cast<int>(roles.size()),
-        .parts = 2,
-    });
-  }
-  return roles;
-}
-
 // Roles of tensors that only some families have, or have otherwise; empty for others.
 std::vector<TensorRole> special_roles(
     const Family& family, const Keys& keys, std::string_view name
 ) {
-  const auto role = family.linear_attention ? linear_attention_role(keys, name)
+  const auto role = family.linear_attention ? linear_attention_role(family, keys, name)
                     : family.two_kinds      ? two_kinds_role(name)
                                             : std::nullopt;
   if (role) {
     return {*role};
   }
-  return family.experts ? merged_expert_roles(name) : std::vector<TensorRole>();
+  return expert_roles(family, name);
 }
 
 }  // namespace
@@ -429,7 +399,7 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
       add_rope_factors(header, rope_factors, config);
     }
   }
-  family.latents ? add_latent_attention(header, config) : add_experts(keys, family, config);
+  family.latents ? add_latent_attention(header, config) : add_experts(header, keys, family, config);
   if (family.activation != Family{}.activation) {
     config["hidden_activation"] = family.activation;
   }
@@ -441,7 +411,7 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   add_query_scaling(keys, family, config);
   add_pooling(keys, family, config);
   if (family.linear_attention) {
-    add_linear_attention(keys, config);
+    add_linear_attention(header, keys, config);
     add_draft_head(header, keys, config);
   }
   return config;
@@ -487,7 +457,7 @@ std::vector<TensorRole> roles_of(
       quote(name),
       family.name
   );
-  TensorRole role{.name = path->ends_with("_bias") ? *path : fmt::format("{}.{}", *path, leaf)};
+  TensorRole role{.name = fmt::format("{}.{}", *path, leaf)};
   if (family.rotated_pairs && path->ends_with(".q_proj")) {
     role.rotated_heads = static_cast<int>(head_count(keys));
   } else if (family.rotated_pairs && path->ends_with(".k_proj")) {

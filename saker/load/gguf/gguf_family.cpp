@@ -8,12 +8,33 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 
 namespace saker::load::gguf {
 namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
+
+constexpr Mixture kGatedShare{
+    .shared = "shared_expert",
+    .shared_gate = "shared_expert_gate",
+    .shared_width = "shared_expert_intermediate_size",
+};
+
+constexpr Mixture kGrouped{
+    .choice_bias = "gate.e_score_correction_bias",
+    .shared = "shared_experts",
+    .experts = "n_routed_experts",
+    .shared_count = "n_shared_experts",
+    .dense_layers = "first_k_dense_replace",
+    .sigmoid = true,
+};
+
+constexpr Mixture of_unnormalized(Mixture mixture) {
+  mixture.normalized = false;
+  return mixture;
+}
 
 constexpr std::array<Family, 21> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
@@ -67,8 +88,82 @@ constexpr std::array<Family, 21> kFamilies{{
     {.name = "seed_oss", .model_type = "seed_oss"},
     {.name = "exaone4", .model_type = "exaone4", .output_norms = true, .windowed_type = "exaone4"},
     {.name = "ernie4_5", .model_type = "ernie4_5"},
-    {.name = "deepseek2", .model_type = "deepseek_v3", .experts = true, .latents = true},
+    {.name = "deepseek2",
+     .model_type = "deepseek_v3",
+     .experts = true,
+     .mixture = kGrouped,
+     .latents = true},
 }};
+
+// With experts, in some layers or in all.
+constexpr std::array<Family, 8> kMixtures{{
+    {.name = "qwen2moe",
+     .model_type = "qwen2_moe",
+     .experts = true,
+     .mixture = of_unnormalized(kGatedShare)},
+    {.name = "qwen35moe",
+     .model_type = "qwen3_5_moe",
+     .experts = true,
+     .mixture = kGatedShare,
+     .linear_attention = true},
+    {.name = "qwen3next",
+     .model_type = "qwen3_next",
+     .experts = true,
+     .mixture = kGatedShare,
+     .linear_attention = true,
+     .heads_in_order = true},
+    {.name = "glm4moe",
+     .model_type = "glm4_moe",
+     .experts = true,
+     .mixture = kGrouped,
+     .partial_rope = true},
+    {.name = "dots1",
+     .model_type = "dots1",
+     .experts = true,
+     .mixture =
+         {.choice_bias = kGrouped.choice_bias,
+          .stacks = "experts",
+          .shared = kGrouped.shared,
+          .experts = kGrouped.experts,
+          .shared_count = kGrouped.shared_count,
+          .dense_layers = kGrouped.dense_layers,
+          .sigmoid = true}},
+    {.name = "granitemoe",
+     .model_type = "granitemoe",
+     .rotated_pairs = true,
+     .experts = true,
+     .mixture =
+         {.scope = "block_sparse_moe",
+          .router = "router.layer",
+          .experts = "num_local_experts",
+          .width = "intermediate_size"},
+     .factors = true},
+    {.name = "minimax-m2",
+     .model_type = "minimax_m2",
+     .experts = true,
+     .mixture =
+         {.scope = "block_sparse_moe",
+          .choice_bias = "e_score_correction_bias",
+          .experts = "num_local_experts",
+          .width = "intermediate_size",
+          .sigmoid = true},
+     .partial_rope = true},
+    {.name = "olmoe",
+     .model_type = "olmoe",
+     .experts = true,
+     .mixture = {.width = "intermediate_size", .normalized = false}},
+}};
+
+template <std::size_t First, std::size_t Second>
+constexpr std::array<Family, First + Second> all_of(
+    const std::array<Family, First>& first, const std::array<Family, Second>& second
+) {
+  std::array<Family, First + Second> all;
+  std::ranges::copy(second, std::ranges::copy(first, all.begin()).out);
+  return all;
+}
+
+constexpr auto kAllFamilies = all_of(kFamilies, kMixtures);
 
 // "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.
 std::string_view plain_type(std::string_view model_type) {
@@ -83,7 +178,7 @@ std::string_view plain_type(std::string_view model_type) {
 }  // namespace
 
 std::span<const Family> families() {
-  return kFamilies;
+  return kAllFamilies;
 }
 
 const Family& family_of(const Header& header) {
@@ -94,13 +189,13 @@ const Family& family_of(const Header& header) {
       "{}: 'general.architecture' is missing",
       header.what()
   );
-  const auto* found = std::ranges::find(kFamilies, *name, &Family::name);
+  const auto* found = std::ranges::find(kAllFamilies, *name, &Family::name);
   std::string known;
-  for (const Family& family : kFamilies) {
+  for (const Family& family : kAllFamilies) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family.name);
   }
   require(
-      found != kFamilies.end(),
+      found != kAllFamilies.end(),
       ErrorCode::kUnsupported,
       "{}: architecture {}, expected one of {}",
       header.what(),

@@ -12,6 +12,26 @@
 
 namespace saker::load::gguf {
 
+// Names of a mixture of experts in a model folder. Empty: the family has no such part.
+struct Mixture {
+  std::string_view scope = "mlp";
+  std::string_view router = "gate";
+  std::string_view choice_bias = {};
+  std::string_view stacks = "switch_mlp";
+  std::string_view shared = {};
+  std::string_view shared_gate = {};
+  // Fields of the configuration.
+  std::string_view experts = "num_experts";
+  std::string_view chosen = "num_experts_per_tok";
+  std::string_view width = "moe_intermediate_size";
+  std::string_view shared_width = {};
+  std::string_view shared_count = {};  // The shared expert's width in experts.
+  std::string_view dense_layers = {};  // Before those with experts.
+  // The router's scores are sigmoids, which files tell, with groups and factors.
+  bool sigmoid = false;
+  bool normalized = true;  // Weights of the chosen experts sum to 1, as the family has it.
+};
+
 struct Family {
   std::string_view name;        // `general.architecture`.
   std::string_view model_type;  // In a model folder's configuration.
@@ -20,6 +40,7 @@ struct Family {
   bool norms_plus_one = false;  // Norms hold their factors; a folder's hold them less 1.
   bool output_norms = false;    // Attention and MLP also have a norm on their output.
   bool experts = false;
+  Mixture mixture = {};   // With experts.
   bool softcaps = false;  // For scores and logits.
   bool windows = false;
   // Queries are scaled by the width of a head, but in models of this many layers by hidden size /
@@ -30,13 +51,15 @@ struct Family {
   int window_pattern = 0;
   bool bidirectional = false;     // Tokens see later ones too.
   bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
+  bool heads_in_order = false;    // Their value heads have the folder's order.
   bool two_kinds = false;         // Sliding layers have other sizes (gguf_two_kinds.h).
   bool layer_norms = false;       // Norms are LayerNorms.
   bool factors = false;           // For embeddings, scores, parts of layers and logits.
   bool scaled_logits = false;     // A factor of logits alone.
   bool joined = false;  // q, k and v are one tensor, gate and up another; rope may be in part.
+  bool partial_rope = false;            // Heads may rotate in part.
   bool scaled_queries = false;          // By position.
-  bool latents = false;                 // Latent attention (gguf_latent.cpp).
+  bool latents = false;                 // Latent attention (gguf_moe.h).
   std::string_view windowed_type = {};  // The `model_type` of files with a window; empty: the same.
 };
 

@@ -52,11 +52,12 @@ struct LayerTensor {
   HeadOrder order;
 };
 
-constexpr std::array<LayerTensor, 10> kTensors = {{
+constexpr std::array<LayerTensor, 11> kTensors = {{
     {"attn_qkv.weight", "in_proj_qkv.weight", HeadOrder::kMixed},
     {"attn_gate.weight", "in_proj_z.weight", HeadOrder::kRows},
     {"ssm_beta.weight", "in_proj_b.weight", HeadOrder::kNumbers},
     {"ssm_alpha.weight", "in_proj_a.weight", HeadOrder::kNumbers},
+    {"ssm_ba.weight", "in_proj_ba.weight", HeadOrder::kNone},  // Each key head's in turn.
     {"ssm_conv1d.weight", "conv1d.weight", HeadOrder::kMixed},
     {"ssm_a", "A_log", HeadOrder::kNumbers},
     {"ssm_dt.bias", "dt_bias", HeadOrder::kNumbers},
@@ -124,7 +125,7 @@ void ValueHeads::move_columns(std::span<std::byte> row, std::vector<std::byte>& 
   }
 }
 
-void add_linear_attention(const Keys& keys, Json& config) {
+void add_linear_attention(const Header& header, const Keys& keys, Json& config) {
   const DeltaSizes sizes = sizes_of(keys);
   config["linear_num_key_heads"] = sizes.key_heads;
   config["linear_num_value_heads"] = sizes.value_heads;
@@ -132,6 +133,14 @@ void add_linear_attention(const Keys& keys, Json& config) {
   config["linear_value_head_dim"] = sizes.value_dim;
   config["linear_conv_kernel_dim"] = keys.required("ssm.conv_kernel");
   config["full_attention_interval"] = keys.integer("full_attention_interval").value_or(4);
+  const std::string recurrent = keys.full("attention.recurrent_layers");
+  if (header.is_array(recurrent)) {
+    auto flags = header.booleans(recurrent);
+    flags.resize(std::min(flags.size(), static_cast<std::size_t>(layer_count(keys))));
+    for (const bool is_linear : flags) {
+      config["layer_types"].push_back(is_linear ? "linear_attention" : "full_attention");
+    }
+  }
   const auto head_dim = config["head_dim"].get<std::int64_t>();
   const auto rotated = keys.integer("rope.dimension_count").value_or(head_dim / 4);
   keys.expect(
@@ -143,7 +152,9 @@ void add_linear_attention(const Keys& keys, Json& config) {
   config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
 }
 
-std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_view name) {
+std::optional<TensorRole> linear_attention_role(
+    const Family& family, const Keys& keys, std::string_view name
+) {
   const auto layer = numbered_name(name, "blk.");
   const auto* part = layer && layer->number < layer_count(keys)
                          ? std::ranges::find(kTensors, layer->rest, &LayerTensor::gguf)
@@ -152,6 +163,10 @@ std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_vi
     return std::nullopt;
   }
   TensorRole role = delta_role(*part, sizes_of(keys));
+  if (family.heads_in_order) {
+    role.rows = {};
+    role.columns = {};
+  }
   role.name = fmt::format("model.layers.{}.linear_attn.{}", layer->number, part->ours);
   return role;
 }

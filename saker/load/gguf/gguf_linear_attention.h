@@ -6,6 +6,7 @@
 // order than in a model folder, and the decay is -exp of the folder's number. Any thread.
 
 #include "saker/base/json/json.h"
+#include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_keys.h"
 #include "saker/load/gguf/gguf_tensor_role.h"
 
@@ -24,10 +25,12 @@ struct DeltaSizes {
 
 // Adds sizes of these layers and the part of a head that rotates. REQUIRES: `config` has head_dim.
 // Throws as Keys do.
-void add_linear_attention(const Keys& keys, Json& config);
+void add_linear_attention(const Header& header, const Keys& keys, Json& config);
 
 // Empty for tensors of other layers.
-std::optional<TensorRole> linear_attention_role(const Keys& keys, std::string_view name);
+std::optional<TensorRole> linear_attention_role(
+    const Family& family, const Keys& keys, std::string_view name
+);
 
 // A tensor of such a layer: its name behind "blk.N." in the file, and its role. The role's name is
 // left to the caller.

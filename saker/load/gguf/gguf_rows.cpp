@@ -22,6 +22,9 @@ std::vector<std::int64_t> shape_of(const TensorEntry& entry, const TensorRole& r
   if (role.parts > 1) {
     shape[1] /= role.parts;
   }
+  if (role.is_row && shape.size() == 1) {
+    shape.insert(shape.begin(), 1);
+  }
   return shape;
 }
 

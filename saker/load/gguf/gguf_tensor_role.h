@@ -37,6 +37,7 @@ struct TensorRole {
   bool plus_one = false;     // A norm's factors; the folder holds them less 1.
   bool is_decay = false;     // -exp(x) of the folder's x.
   bool ends_in_one = false;  // The folder has a last dimension of 1 more.
+  bool is_row = false;       // The folder has a first dimension of 1, which files may lack.
   ValueHeads rows = {};
   ValueHeads columns = {};
   // Each item of the file's tensor has the rows of several of the folder's, one behind the other.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/gguf/gguf_types.h"
 
-#include "saker/load/gguf/gguf_block_bytes.h"
 #include "saker/load/gguf/gguf_coded_block.h"
 
 #include <fmt/format.h>

@@ -36,11 +36,19 @@ INSTANTIATE_TEST_SUITE_P(
         "cohere2",
         "deepseek_v2",
         "deepseek_v3_single",
+        "dots1",
         "exaone4",
+        "glm4_moe",
         "granite",
+        "granitemoe",
+        "minimax_m2",
         "ministral3",
         "olmo3",
-        "phi3"
+        "olmoe",
+        "phi3",
+        "qwen2_moe",
+        "qwen3_5_moe_published",
+        "qwen3_next_published"
     ),
     [](const auto& test) { return std::string(test.param); }
 );

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Random tensors of mixtures of experts, under the names of every architecture.
+
+#include "saker/base/json/json.h"
+
+#include "tests/nn/random_weights.h"
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace saker::models {
+
+struct RandomExperts {
+  nn::RandomWeights& random;
+  int hidden;
+  int width;  // Of an expert, and of one that all tokens share.
+  int experts;
+
+  void add_linear(const std::string& path, int outputs, int inputs) const {
+    random.add_linear(path, outputs, inputs);
+  }
+
+  void add_mlp(const std::string& scope, const std::array<const char*, 3>& names) const {
+    add_linear(scope + names[0], width, hidden);
+    add_linear(scope + names[1], width, hidden);
+    add_linear(scope + names[2], hidden, width);
+  }
+
+  void add_single(const std::string& scope, const std::array<const char*, 3>& names) const {
+    for (int expert = 0; expert < experts; ++expert) {
+      add_mlp(fmt::format("{}experts.{}.", scope, expert), names);
+    }
+  }
+
+  // `layer`: the layer's scope, with its dot.
+  void add_to(const std::string& layer) const {
+    constexpr std::array kProjections{"gate_proj", "up_proj", "down_proj"};
+    const std::string mlp = layer + "mlp.";
+    add_single(mlp, kProjections);
+    for (const auto* name : {"gate", "gate.wg"}) {
+      add_linear(mlp + name, experts, hidden);
+    }
+    for (const auto* name : {"shared_expert.", "shared_experts.", "shared_mlp."}) {
+      add_mlp(mlp + name, kProjections);
+    }
+    add_linear(mlp + "shared_expert_gate", 1, hidden);
+    random.add_vector(mlp + "gate.e_score_correction_bias", experts, 0.0F, 0.2F);
+    random.add_vector(mlp + "moe_statics.e_score_correction_bias", experts, 0.0F, 0.2F);
+    const std::string sparse = layer + "block_sparse_moe.";
+    add_single(sparse, {"w1", "w3", "w2"});
+    for (const auto* name : {"gate", "router.layer"}) {
+      add_linear(sparse + name, experts, hidden);
+    }
+    random.add_vector(sparse + "e_score_correction_bias", experts, 0.0F, 0.2F);
+    random.add_tensor(sparse + "input_linear.weight", {experts, 2 * width, hidden});
+    random.add_tensor(sparse + "output_linear.weight", {experts, hidden, width});
+  }
+};
+
+}  // namespace saker::models
