@@ -21,7 +21,7 @@ from mlx_lm.utils import load_model
 
 mx.set_default_device(mx.cpu)
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "tests" / "golden"
-MODELS = ["llama", "gemma3", "gemma4_small"]
+MODELS = ["llama", "deepseek_v3", "gemma3", "gemma4_small"]
 PREFIX = 7
 
 

@@ -31,6 +31,7 @@ std::optional<Architecture> assistant_architecture(const Json& config);
 Architecture generic();
 Architecture llama();
 Architecture mistral();
+Architecture mistral4();
 Architecture qwen2();
 Architecture qwen2_moe();
 Architecture qwen3();

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSeek V2 and V3, and models of that form: Kimi K2 and Moonlight (V3's), GLM 4.7 Flash. Latent
-// attention, whose rotating elements are neighbours. The first layers have an MLP, the others a
-// mixture of experts with an MLP beside it. Larger checkpoints have the text part in `text_config`.
+// DeepSeek V2 and V3, and models of that form: Kimi K2 and Moonlight (V3's), GLM 4.7 Flash, Mistral
+// Small 4. Latent attention, whose rotating elements are neighbours. The first layers have an MLP,
+// the others a mixture of experts with an MLP beside it. Larger checkpoints have the text part in
+// `text_config`.
 #include "saker/base/error.h"
-#include "saker/base/numbered_name.h"
 #include "saker/models/architecture.h"
+#include "saker/models/moe_config.h"
+#include "saker/models/query_scaling_config.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::models {
@@ -18,82 +22,74 @@ namespace {
 constexpr std::int64_t kMaxDim = 1 << 11;  // A cache has a row of two together.
 constexpr std::int64_t kMaxRank = 1 << 14;
 constexpr std::int64_t kMaxOutputs = 1 << 24;
-constexpr std::int64_t kMaxWidth = 1 << 20;
-constexpr std::int64_t kMaxExperts = 1 << 14;
-constexpr std::int64_t kMaxShared = 1 << 10;
 
-// Defaults for absent fields, and rules of the families.
-struct FamilyRules {
-  int query_rank = 1536;
-  int plain_dim = 128;
-  int value_dim = 128;
-  double norm_eps = 1e-6;
-  bool norms_share_eps = false;  // Norms of latents have the others' epsilon, else 1e-6.
-  bool sigmoid = true;           // Routers have it, else softmax; see set_routing.
-  int expert_width = 2048;
-  int experts = 256;
-  int chosen = 8;
-  int groups = 1;
-  int kept_groups = 1;
-  int shared_experts = 1;
-  double routing_scale = 1.0;
-  int dense_layers = 0;
-};
+enum class Family : std::uint8_t { kV2, kV3, kGlm, kMistral };
 
-constexpr FamilyRules kV2{
-    .sigmoid = false,
-    .expert_width = 1407,
-    .experts = 64,
-    .shared_experts = 2,
-};
-constexpr FamilyRules kV3{.groups = 8, .kept_groups = 4, .routing_scale = 2.5, .dense_layers = 3};
-constexpr FamilyRules kGlm{
-    .query_rank = 768,
-    .plain_dim = 192,
-    .value_dim = 256,
-    .norm_eps = 1e-5,
-    .norms_share_eps = true,
-    .expert_width = 1536,
-    .experts = 64,
-    .chosen = 4,
-    .routing_scale = 1.8,
-    .dense_layers = 1,
-};
-
-// `q_lora_rank`: null is none.
-int read_query_rank(const Json& json, int fallback) {
-  constexpr std::string_view kKey = "q_lora_rank";
-  if (json.contains(kKey) && !json_has(json, kKey)) {
-    return 0;
+// Values of absent fields.
+Json defaults_of(Family family) {
+  Json defaults{
+      {"q_lora_rank", 1536},
+      {"kv_lora_rank", 512},
+      {"qk_nope_head_dim", 128},
+      {"qk_rope_head_dim", 64},
+      {"v_head_dim", 128},
+      {"n_routed_experts", 64},
+      {"n_shared_experts", 2},
+      {"num_experts_per_tok", 8},
+      {"moe_intermediate_size", 1407},
+      {"first_k_dense_replace", 0},
+  };
+  if (family == Family::kV3) {
+    defaults.update(
+        {{"n_routed_experts", 256},
+         {"n_shared_experts", 1},
+         {"moe_intermediate_size", 2048},
+         {"first_k_dense_replace", 3},
+         {"n_group", 8},
+         {"topk_group", 4},
+         {"routed_scaling_factor", 2.5}}
+    );
+  } else if (family == Family::kGlm) {
+    defaults.update(
+        {{"q_lora_rank", 768},
+         {"qk_nope_head_dim", 192},
+         {"v_head_dim", 256},
+         {"n_shared_experts", 1},
+         {"num_experts_per_tok", 4},
+         {"moe_intermediate_size", 1536},
+         {"first_k_dense_replace", 1},
+         {"routed_scaling_factor", 1.8},
+         {"rms_norm_eps", 1e-5}}
+    );
   }
-  return static_cast<int>(read_size(json, kKey, fallback, kMaxRank));
+  if (family == Family::kMistral) {
+    defaults.update(
+        {{"q_lora_rank", 1024},
+         {"kv_lora_rank", 256},
+         {"qk_nope_head_dim", 64},
+         {"n_routed_experts", 128},
+         {"n_shared_experts", 1},
+         {"num_experts_per_tok", 4},
+         {"moe_intermediate_size", 2048}}
+    );
+  }
+  return defaults;
 }
 
-int read_rope_dim(const Json& json) {
-  const auto dim = read_size(json, "qk_rope_head_dim", 64, kMaxDim);
-  require(
-      dim % 2 == 0,
-      ErrorCode::kUnsupported,
-      "[config] qk_rope_head_dim is {}, expected an even number",
-      dim
-  );
-  return static_cast<int>(dim);
-}
-
-void set_latent(const Json& json, const FamilyRules& family, DecoderConfig& config) {
-  const auto size = [&](std::string_view key, int fallback) {
-    return static_cast<int>(read_size(json, key, fallback, kMaxDim));
+void set_latent(const Json& json, Family family, DecoderConfig& config) {
+  const auto size = [&](std::string_view key, std::int64_t high) {
+    return static_cast<int>(json_int_in(json, key, 1, high));
   };
   nn::LatentOptions latent;
   latent.hidden = config.hidden;
   latent.heads = config.heads;
-  latent.query_rank = read_query_rank(json, family.query_rank);
-  latent.rank = size("kv_lora_rank", 512);
-  latent.plain_dim = size("qk_nope_head_dim", family.plain_dim);
+  latent.query_rank = json_has(json, "q_lora_rank") ? size("q_lora_rank", kMaxRank) : 0;
+  latent.rank = size("kv_lora_rank", kMaxDim);
+  latent.plain_dim = size("qk_nope_head_dim", kMaxDim);
   latent.rope_dim = config.head_dim;
-  latent.value_dim = size("v_head_dim", family.value_dim);
+  latent.value_dim = size("v_head_dim", kMaxDim);
   latent.norm = config.norm;
-  if (!family.norms_share_eps) {
+  if (family != Family::kGlm) {
     latent.norm.eps = 1e-6F;
   }
   const std::int64_t widest = latent.plain_dim + std::max(latent.rope_dim, latent.value_dim);
@@ -114,13 +110,6 @@ void set_latent(const Json& json, const FamilyRules& family, DecoderConfig& conf
   config.latent = latent;
 }
 
-// A number in [low, high]; null is `fallback` too.
-int count_in(
-    const Json& json, std::string_view key, int fallback, std::int64_t low, std::int64_t high
-) {
-  return json_has(json, key) ? static_cast<int>(json_int_in(json, key, low, high)) : fallback;
-}
-
 void expect_name(const Json& json, std::string_view key, std::string_view expected) {
   const auto name = json_string(json, key, expected);
   require(
@@ -133,181 +122,182 @@ void expect_name(const Json& json, std::string_view key, std::string_view expect
   );
 }
 
-// Experts are compared within the best groups.
-void read_groups(const Json& json, const FamilyRules& family, nn::MoeOptions& moe) {
-  moe.routing.groups = count_in(json, "n_group", family.groups, 1, kMaxExperts);
-  moe.routing.kept_groups = count_in(json, "topk_group", family.kept_groups, 1, kMaxExperts);
-  const int groups = moe.routing.groups;
-  const int smallest = moe.routing.group_score == kernels::GroupScore::kLargestTwo ? 2 : 1;
-  require(
-      groups == 1 || (moe.experts % groups == 0 && moe.experts / groups >= smallest),
-      ErrorCode::kCorruptData,
-      "[config] n_group is {}, expected a number that cuts n_routed_experts {} into groups of {}",
-      groups,
-      moe.experts,
-      smallest == 2 ? "two or more" : "one size"
-  );
-  require(
-      moe.routing.kept_groups <= groups,
-      ErrorCode::kCorruptData,
-      "[config] topk_group is {}, expected at most n_group {}",
-      moe.routing.kept_groups,
-      groups
-  );
-}
-
-// V3 compares sigmoids plus a bias, V2 has softmax and does not normalize.
-void set_routing(const Json& json, const FamilyRules& family, nn::MoeOptions& moe) {
-  kernels::RouterOptions& routing = moe.routing;
-  bool grouped = true;
-  if (family.sigmoid) {
+// V3 compares sigmoids plus a bias, the others softmax; V2 does not normalize.
+void set_routing(const Json& json, Family family, nn::MoeOptions& moe) {
+  if (family == Family::kMistral) {
+    read_grouped_sigmoid(json, moe);
+    moe.routing.score = kernels::RouterScore::kSoftmax;
+    return;
+  }
+  if (family != Family::kV2) {
     expect_name(json, "scoring_func", "sigmoid");
     expect_name(json, "topk_method", "noaux_tc");
-    routing.score = kernels::RouterScore::kSigmoid;
-    routing.group_score = kernels::GroupScore::kLargestTwo;
-    routing.normalized = json_bool(json, "norm_topk_prob", true);
-    routing.epsilon = 1e-20F;
+    read_grouped_sigmoid(json, moe);
+    require(
+        moe.routing.groups == 1 || moe.experts / moe.routing.groups > 1,
+        ErrorCode::kCorruptData,
+        "[config] n_group is {}, expected groups of two or more of {} experts",
+        moe.routing.groups,
+        moe.experts
+    );
     moe.names.choice_bias = "gate.e_score_correction_bias";
-  } else {
-    expect_name(json, "scoring_func", "softmax");
-    grouped = json_string(json, "topk_method", "greedy") != "greedy";
-    expect_name(json, "topk_method", grouped ? "group_limited_greedy" : "greedy");
-    refuse_flag(json, "norm_topk_prob");
+    return;
   }
-  if (grouped) {
-    read_groups(json, family, moe);
+  expect_name(json, "scoring_func", "softmax");
+  refuse_flag(json, "norm_topk_prob");
+  if (json_string(json, "topk_method", "greedy") == "greedy") {
+    moe.routing.scale = static_cast<float>(read_positive(json, "routed_scaling_factor", 1.0));
+    return;
   }
-  routing.scale =
-      static_cast<float>(read_positive(json, "routed_scaling_factor", family.routing_scale));
-  routing.chosen = count_in(json, "num_experts_per_tok", family.chosen, 1, kMaxExperts);
-  const int compared = moe.experts / routing.groups * routing.kept_groups;
-  require(
-      routing.chosen <= compared,
-      ErrorCode::kCorruptData,
-      "[config] num_experts_per_tok is {}, expected at most {} of n_routed_experts {}",
-      routing.chosen,
-      compared,
-      moe.experts
-  );
+  expect_name(json, "topk_method", "group_limited_greedy");
+  read_grouped_sigmoid(json, moe);
+  moe.routing.score = kernels::RouterScore::kSoftmax;
+  moe.routing.group_score = kernels::GroupScore::kLargest;
+  moe.routing.normalized = false;
 }
 
 // True for layers with experts, by one of two fields.
-std::vector<bool> sparse_layers(const Json& json, const FamilyRules& family, std::size_t count) {
+std::vector<bool> sparse_layers(const Json& json, std::size_t count) {
   std::vector<bool> sparse;
-  if (const auto types = json.find("mlp_layer_types"); types != json.end() && !types->is_null()) {
-    require(
-        types->is_array() && types->size() == count,
-        ErrorCode::kCorruptData,
-        "[config] mlp_layer_types is {}, expected an array of num_hidden_layers {}",
-        describe_json(*types),
-        count
-    );
-    for (const Json& type : *types) {
-      require(
-          type == "dense" || type == "sparse",
-          ErrorCode::kUnsupported,
-          "[config] mlp_layer_types has {}, expected \"dense\" or \"sparse\"",
-          describe_json(type)
-      );
-      sparse.push_back(type == "sparse");
+  if (!json_has(json, "mlp_layer_types")) {
+    const auto dense = read_count(json, {"first_k_dense_replace", 0}, INT32_MAX);
+    const auto step = read_size(json, "moe_layer_freq", 1, INT32_MAX);
+    for (std::int64_t i = 0; std::cmp_less(i, count); ++i) {
+      sparse.push_back(i >= dense && i % step == 0);
     }
     return sparse;
   }
-  const int dense = count_in(json, "first_k_dense_replace", family.dense_layers, 0, INT32_MAX);
-  const int step = count_in(json, "moe_layer_freq", 1, 1, INT32_MAX);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto layer = static_cast<std::int64_t>(i);
-    sparse.push_back(layer >= dense && layer % step == 0);
+  const Json& types = *json.find("mlp_layer_types");
+  require(
+      types.is_array() && types.size() == count,
+      ErrorCode::kCorruptData,
+      "[config] mlp_layer_types is {}, expected an array of num_hidden_layers {}",
+      describe_json(types),
+      count
+  );
+  for (const Json& type : types) {
+    require(
+        type == "dense" || type == "sparse",
+        ErrorCode::kUnsupported,
+        "[config] mlp_layer_types has {}, expected \"dense\" or \"sparse\"",
+        describe_json(type)
+    );
+    sparse.push_back(type == "sparse");
   }
   return sparse;
 }
 
-void set_experts(const Json& json, const FamilyRules& family, DecoderConfig& config) {
-  if (json.contains("n_routed_experts") && !json_has(json, "n_routed_experts")) {
+void set_experts(const Json& json, Family family, DecoderConfig& config) {
+  if (!json_has(json, "n_routed_experts")) {
     return;  // None in any layer.
   }
-  const auto sparse = sparse_layers(json, family, config.layers.size());
+  const auto sparse = sparse_layers(json, config.layers.size());
   for (std::size_t i = 0; i < sparse.size(); ++i) {
     config.layers[i].experts = sparse[i];
   }
-  if (std::ranges::none_of(sparse, [](bool layer) { return layer; })) {
-    return;
-  }
-  nn::MoeOptions& moe = config.moe;
-  moe.hidden = config.hidden;
-  moe.intermediate = count_in(json, "moe_intermediate_size", family.expert_width, 1, kMaxWidth);
-  moe.experts = count_in(json, "n_routed_experts", family.experts, 1, kMaxExperts);
-  moe.activation = config.activation;
-  set_routing(json, family, moe);
-  const bool none = json.contains("n_shared_experts") && !json_has(json, "n_shared_experts");
-  const int shared =
-      none ? 0 : count_in(json, "n_shared_experts", family.shared_experts, 0, kMaxShared);
-  moe.shared.intermediate = shared * moe.intermediate;
+  config.moe = read_moe(json, config, {.experts = {"n_routed_experts"}});
+  set_routing(json, family, config.moe);
+  config.moe.shared.intermediate = read_shared_width(json, {"n_shared_experts", 0}, config.moe);
 }
 
-DecoderConfig read(const Json& whole, const FamilyRules& family) {
+// Mistral's files say which part of a whole head rotates.
+void drop_rotating_part(Json& json) {
+  for (const auto* key : {"rope_parameters", "rope_scaling"}) {
+    const auto found = json.find(key);
+    if (found != json.end() && found->is_object()) {
+      found->erase("partial_rotary_factor");
+    }
+  }
+}
+
+DecoderConfig read(const Json& whole, Family family) {
   auto json = text_config(whole, "deepseek_v3");
-  json["head_dim"] = read_rope_dim(json);  // The common part reads what rotates.
-  auto config = read_decoder_config(json, {.norm_eps = family.norm_eps});
+  for (const auto& [key, value] : defaults_of(family).items()) {
+    if (!json.contains(key)) {
+      json[key] = value;
+    }
+  }
+  const auto rope_dim = json_int_in(json, "qk_rope_head_dim", 1, kMaxDim);
+  require(
+      rope_dim % 2 == 0,
+      ErrorCode::kUnsupported,
+      "[config] qk_rope_head_dim is {}, expected an even number",
+      rope_dim
+  );
+  json["head_dim"] = rope_dim;  // The common part reads what rotates.
+  if (family == Family::kMistral) {
+    drop_rotating_part(json);
+  }
+  auto config = read_decoder_config(json, {});
   set_latent(json, family, config);
+  if (family == Family::kMistral) {
+    config.latent->query_scaling = read_query_scaling(json, config.ropes.front());
+  }
   set_experts(json, family, config);
   return config;
 }
 
-// Layers behind the last one predict further tokens.
-bool is_unread(std::string_view name, const Json& config) {
-  constexpr std::string_view kText = "language_model.";
-  if (name.starts_with(kText)) {
-    name.remove_prefix(kText.size());
-  }
-  const auto text = config.find("text_config");
-  const Json& own = text != config.end() && text->is_object() ? *text : config;
-  const auto layer = numbered_name(name, "model.layers.");
-  return layer && layer->number >= json_int(own, "num_hidden_layers", INT64_MAX);
+template <Family family>
+DecoderConfig read_family(const Json& json) {
+  return read(json, family);
 }
 
-LatentRows latent_rows(const DecoderConfig& config) {
-  return {config.latent->heads, config.latent->plain_dim, config.latent->value_dim};
-}
-
-bool keeps_dtype(std::string_view name) {
-  return name.ends_with("e_score_correction_bias");
+// mlx-lm's model splits the weights of heads, but not in V2.
+template <Family family>
+LatentRows latent_rows(const Json& json) {
+  const auto latent = *read(json, family).latent;
+  return {latent.heads, latent.plain_dim, latent.value_dim};
 }
 
 std::string_view mlx_scope(const Json& config) {
   return json_string(config, "model_type", "") == "kimi_k25" ? "language_model." : "";
 }
 
+TensorRules rules() {
+  return {
+      .is_unread = is_behind_layers,
+      .mlx_scope = mlx_scope,
+      .keeps_dtype = is_choice_bias,
+      .stays_float = [](std::string_view module) { return module.ends_with("mlp.gate"); },
+  };
+}
+
+template <Family family>
+TensorRules splitting_rules() {
+  auto all = rules();
+  all.latent_rows = latent_rows<family>;
+  return all;
+}
+
 }  // namespace
 
 Architecture deepseek_v2() {
-  return {
-      .read = [](const Json& json) { return read(json, kV2); },
-      .build_layer = pre_norm_layer,
-      .tensors = {.is_unread = is_unread},
-  };
+  return {.read = read_family<Family::kV2>, .build_layer = pre_norm_layer, .tensors = rules()};
 }
 
 Architecture deepseek_v3() {
   return {
-      .read = [](const Json& json) { return read(json, kV3); },
+      .read = read_family<Family::kV3>,
       .build_layer = pre_norm_layer,
-      .tensors =
-          {.is_unread = is_unread,
-           .mlx_scope = mlx_scope,
-           .latent_rows = [](const Json& json) { return latent_rows(read(json, kV3)); },
-           .keeps_dtype = keeps_dtype},
+      .tensors = splitting_rules<Family::kV3>(),
   };
 }
 
 Architecture glm4_moe_lite() {
   return {
-      .read = [](const Json& json) { return read(json, kGlm); },
+      .read = read_family<Family::kGlm>,
       .build_layer = pre_norm_layer,
-      .tensors =
-          {.is_unread = is_unread,
-           .latent_rows = [](const Json& json) { return latent_rows(read(json, kGlm)); },
-           .keeps_dtype = keeps_dtype},
+      .tensors = splitting_rules<Family::kGlm>(),
+  };
+}
+
+Architecture mistral4() {
+  auto tensors = splitting_rules<Family::kMistral>();
+  tensors.stays_float = TensorRules().stays_float;
+  return {
+      .read = read_family<Family::kMistral>,
+      .build_layer = pre_norm_layer,
+      .tensors = tensors,
   };
 }
 

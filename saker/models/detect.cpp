@@ -113,14 +113,13 @@ std::vector<Family> families() {
 
 // Other designs that extend a family's name. Or they compute something else from a llama's tensors,
 // without a configuration field that says so.
-constexpr std::array<std::string_view, 12> kOthers{
+constexpr std::array<std::string_view, 11> kOthers{
     "qwen3_next",
     "qwen3_moe",
     "qwen3_vl",
     "qwen2_moe",
     "llama4",
     "mistral3",
-    "mistral4",
     "ministral3",
     "gemma3n",
     "helium",

@@ -60,6 +60,7 @@ constexpr std::array kTable{
     Row{"ministral3", ministral3},
     Row{"mistral", mistral},
     Row{"mistral3", ministral3},
+    Row{"mistral4", mistral4},
     Row{"mixtral", mixtral},
     Row{"nemotron_h", nemotron_h},
     Row{"olmo2", olmo2},

@@ -49,7 +49,7 @@ class CacheTest(SakerTest):
 
 class Foreign(CacheTest):
     def test_mlx_lm_and_swift_files_continue(self):
-        for model in ("llama", "gemma3", "gemma4_small"):
+        for model in ("llama", "deepseek_v3", "gemma3", "gemma4_small"):
             tokens = golden(model, "ids")
             greedy = golden(model, "greedy")
             for dialect in ("safetensors", "classic", "swift"):

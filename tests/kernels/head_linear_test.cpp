@@ -85,7 +85,7 @@ TEST(HeadLinear, AgreesWithTheReference) {
       {{random_weight(format, 5, 7, 1)}, {random_weight(format, 5, 7, 2)}}, format
   );
   const auto x = mx::reshape(random_rows(3, 14, 3), {3, 2, 7});
-  const auto difference =
+  auto difference =
       mx::max(mx::abs(mx::subtract(head_linear(x, weights), head_linear_reference(x, weights))));
   EXPECT_LT(difference.item<float>(), 1e-5F);
 }

@@ -120,7 +120,7 @@ TEST(PromptCache, ReadsEveryClassOfMlxLm) {
 }
 
 TEST(PromptCache, DialectsHoldTheSameRows) {
-  for (const std::string model : {"llama", "gemma3", "gemma4_small"}) {
+  for (const std::string model : {"llama", "deepseek_v3", "gemma3", "gemma4_small"}) {
     const auto current = read_prompt_cache(golden(model + ".safetensors"));
     for (const std::string dialect : {".classic", ".swift"}) {
       const auto classic = read_prompt_cache(golden(model + dialect));

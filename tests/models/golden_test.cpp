@@ -107,6 +107,7 @@ constexpr Case kCases[] = {
     {"qwen3_next", kExact},
     {"qwen3_next_published", kExact},
     {"qwen3_vl_moe", kExact},
+    {"mistral4", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

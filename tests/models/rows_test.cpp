@@ -68,7 +68,9 @@ Json random_config(Choices& choices) {
   set_experts(config, experts, choices.number(1, experts));
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
   if (has_latents(config["model_type"].get<std::string>())) {
-    config["n_routed_experts"] = config["num_experts"];
+    if (experts < 4) {
+      config["n_group"] = 1;  // Groups have two experts or more.
+    }
     config["norm_topk_prob"] = config["model_type"] != "deepseek_v2";
     config["q_lora_rank"] = choices.number(0, 1) == 1 ? Json(choices.number(1, 40)) : Json(nullptr);
     config["kv_lora_rank"] = choices.number(1, 90);
@@ -166,10 +168,13 @@ void check_rows(unsigned seed) {
   auto config = random_config(choices);
   const auto options = random_options(choices, config);
   const auto model = random_model(config, options);
-  const CacheOptions cache_options{
+  CacheOptions cache_options{
       .max_kv_size = choices.one_of<int>({0, 0, 9, 70}),
       .kv_bits = choices.one_of<int>({16, 16, 32, 8, 4}),
   };
+  if (has_latents(config["model_type"].get<std::string>()) && cache_options.kv_bits < 16) {
+    cache_options.kv_bits = 16;  // Latents are not quantized.
+  }
   std::vector<Sequence> sequences;
   const auto count = choices.number(1, 16);
   sequences.reserve(static_cast<std::size_t>(count));

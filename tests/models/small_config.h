@@ -44,7 +44,7 @@ inline void set_widths(Json& config, int width, int expert_width) {
 // True for models whose rows of keys and values are latents.
 inline bool has_latents(std::string_view model_type) {
   return model_type.starts_with("deepseek") || model_type.starts_with("kimi_k2") ||
-         model_type == "glm4_moe_lite";
+         model_type == "glm4_moe_lite" || model_type == "mistral4";
 }
 
 inline Json small_config(std::string_view model_type) {
@@ -89,7 +89,7 @@ inline Json small_config(std::string_view model_type) {
          {"logits_scaling", 2.0}}
     );
   }
-  if (model_type == "ministral3" || model_type == "mistral3") {
+  if (model_type == "ministral3" || model_type == "mistral3" || model_type == "mistral4") {
     config["rope_parameters"] = {
         {"rope_type", "yarn"},
         {"factor", 4.0},

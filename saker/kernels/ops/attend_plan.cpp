@@ -83,10 +83,14 @@ void add_span_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
 }
 
 constexpr int kPiecesPerThread = 4;  // Minimum, to balance threads.
+constexpr int kFewestRows = 8;       // A tile has as many, where threads share a KV head.
 
 // Tiles of many rows read the cache less often, but each thread should get several tiles.
-int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
-  const std::int64_t enough = kPiecesPerThread * thread_pool().size();
+int tile_rows(const AttendPlan& plan, const std::vector<AttendSpan>& spans) {
+  const int kv_heads = plan.kv_heads;
+  const int group = plan.shape.group;
+  const int threads = thread_pool().size();
+  const std::int64_t enough = kPiecesPerThread * threads;
   int rows = kAttendTileRows;
   const auto tiles = [&] {
     std::int64_t count = 0;
@@ -97,6 +101,13 @@ int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
   };
   while (rows > kAttendBatchRows && tiles() < enough) {
     rows /= 2;
+  }
+  // Threads share the rows of a single KV head, unless they can share its chunks.
+  const bool alone = plan.spans.size() == 1 && kv_heads == 1 && tiles() < threads;
+  const auto chunks = std::ssize(plan.spans.front().pages) / kAttendChunkBlocks;
+  if (alone && chunks < threads) {
+    const int all = spans.front().row_count * group;
+    rows = std::min(rows, std::max(kFewestRows, (all + threads - 1) / threads));
   }
   return rows;
 }
@@ -169,7 +180,7 @@ AttendPlan plan_attention(
     );
     plan.spans.push_back(plan_span(span, options));
   }
-  const int most_rows = tile_rows(plan.kv_heads, plan.shape.group, spans);
+  const int most_rows = tile_rows(plan, spans);
   const std::int64_t piece = piece_blocks(plan);
   for (int span = 0; span < std::ssize(plan.spans); ++span) {
     add_tiles(plan, span, most_rows, piece);

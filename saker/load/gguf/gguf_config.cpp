@@ -457,7 +457,7 @@ std::vector<TensorRole> roles_of(
       quote(name),
       family.name
   );
-  TensorRole role{.name = path->ends_with("_bias") ? *path : fmt::format("{}.{}", *path, leaf)};
+  TensorRole role{.name = fmt::format("{}.{}", *path, leaf)};
   if (family.rotated_pairs && path->ends_with(".q_proj")) {
     role.rotated_heads = static_cast<int>(head_count(keys));
   } else if (family.rotated_pairs && path->ends_with(".k_proj")) {

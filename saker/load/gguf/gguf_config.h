@@ -32,10 +32,4 @@ std::string_view rope_table(const Header& header, const Family& family);
 // kUnsupported for other tensors that the family does not have.
 std::vector<TensorRole> roles_of(const Header& header, const Family& family, std::string_view name);
 
-// Adds what models with latent attention have beside the common sizes (gguf_latent.cpp).
-void add_latent_attention(const Header& header, Json& config);
-
-// True for tensors of layers that predict further tokens.
-bool is_behind_layers(const Header& header, std::string_view name);
-
 }  // namespace saker::load::gguf

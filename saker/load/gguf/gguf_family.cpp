@@ -36,12 +36,11 @@ constexpr Mixture of_unnormalized(Mixture mixture) {
   return mixture;
 }
 
-constexpr std::array<Family, 26> kFamilies{{
+constexpr std::array<Family, 22> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
     {.name = "qwen35", .model_type = "qwen3_5", .linear_attention = true},
-    {.name = "qwen3moe", .model_type = "qwen3_moe", .experts = true},
     {.name = "gemma", .model_type = "gemma", .activation = kGelu, .norms_plus_one = true},
     {.name = "gemma2",
      .model_type = "gemma2",
@@ -82,28 +81,7 @@ constexpr std::array<Family, 26> kFamilies{{
      .kinds = LayerKinds::kStateSpaces,
      .factors = true},
     {.name = "lfm2", .model_type = "lfm2", .kinds = LayerKinds::kConvolutions},
-    {.name = "lfm2moe",
-     .model_type = "lfm2_moe",
-     .experts = true,
-     .mixture =
-         {.scope = "feed_forward",
-          .choice_bias = "expert_bias",
-          .dense_layers = "num_dense_layers",
-          .sigmoid = true},
-     .kinds = LayerKinds::kConvolutions},
     {.name = "nemotron_h", .model_type = "nemotron_h", .kinds = LayerKinds::kSingleParts},
-    {.name = "nemotron_h_moe",
-     .model_type = "nemotron_h",
-     .experts = true,
-     .mixture =
-         {.scope = "mixer",
-          .choice_bias = "gate.e_score_correction_bias",
-          .shared = "shared_experts",
-          .experts = "n_routed_experts",
-          .shared_width = "moe_shared_expert_intermediate_size",
-          .shared_count = "n_shared_experts",
-          .sigmoid = true},
-     .kinds = LayerKinds::kSingleParts},
     {.name = "mistral3", .model_type = "ministral3", .rotated_pairs = true, .scaled_queries = true},
     {.name = "olmo2", .model_type = "olmo2", .output_norms = true, .windowed_type = "olmo3"},
     {.name = "phi3", .model_type = "phi3", .joined = true, .windowed_type = "phi3"},
@@ -116,11 +94,37 @@ constexpr std::array<Family, 26> kFamilies{{
     {.name = "seed_oss", .model_type = "seed_oss"},
     {.name = "exaone4", .model_type = "exaone4", .output_norms = true, .windowed_type = "exaone4"},
     {.name = "ernie4_5", .model_type = "ernie4_5"},
-    {.name = "deepseek2", .model_type = "deepseek_v3", .experts = true, .latents = true},
 }};
 
 // With experts, in some layers or in all.
-constexpr std::array<Family, 8> kMixtures{{
+constexpr std::array<Family, 12> kMixtures{{
+    {.name = "deepseek2",
+     .model_type = "deepseek_v3",
+     .experts = true,
+     .mixture = kGrouped,
+     .latents = true},
+    {.name = "qwen3moe", .model_type = "qwen3_moe", .experts = true},
+    {.name = "lfm2moe",
+     .model_type = "lfm2_moe",
+     .experts = true,
+     .mixture =
+         {.scope = "feed_forward",
+          .choice_bias = "expert_bias",
+          .dense_layers = "num_dense_layers",
+          .sigmoid = true},
+     .kinds = LayerKinds::kConvolutions},
+    {.name = "nemotron_h_moe",
+     .model_type = "nemotron_h",
+     .experts = true,
+     .mixture =
+         {.scope = "mixer",
+          .choice_bias = "gate.e_score_correction_bias",
+          .shared = "shared_experts",
+          .experts = "n_routed_experts",
+          .shared_width = "moe_shared_expert_intermediate_size",
+          .shared_count = "n_shared_experts",
+          .sigmoid = true},
+     .kinds = LayerKinds::kSingleParts},
     {.name = "qwen2moe",
      .model_type = "qwen2_moe",
      .experts = true,

@@ -68,7 +68,7 @@ struct Family {
   bool joined = false;  // q, k and v are one tensor, gate and up another; rope may be in part.
   bool partial_rope = false;            // Heads may rotate in part.
   bool scaled_queries = false;          // By position.
-  bool latents = false;                 // Latent attention (gguf_latent.cpp).
+  bool latents = false;                 // Latent attention (gguf_moe.h).
   std::string_view windowed_type = {};  // The `model_type` of files with a window; empty: the same.
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Mixtures of experts in GGUF files: llama.cpp's keys and names (gguf-py/gguf/constants.py), and a
-// model folder's. Any thread.
+// Mixtures of experts in GGUF files, and latent attention, which models of one family have with
+// them: llama.cpp's keys and names (gguf-py/gguf/constants.py), and a model folder's. Any thread.
 
 #include "saker/base/json/json.h"
 #include "saker/load/gguf/gguf_family.h"
@@ -28,5 +28,12 @@ std::optional<std::string> expert_path(const Family& family, std::string_view pa
 // The folder's tensors of "blk.N.<rest>", if they are others than a module's: fused gates and ups, a
 // bias of scores, a row. Empty for others.
 std::vector<TensorRole> expert_roles(const Family& family, std::string_view name);
+
+// Adds sizes of latent attention, and of the experts of such models. Sizes of heads are given for
+// the expanded form or, in the first files, only for that.
+void add_latent_attention(const Header& header, Json& config);
+
+// True for tensors of layers that predict further tokens.
+bool is_behind_layers(const Header& header, std::string_view name);
 
 }  // namespace saker::load::gguf

@@ -16,7 +16,7 @@ struct ModuleNames {
 };
 
 // Behind "blk.N." and "model.layers.N.".
-inline constexpr std::array<ModuleNames, 28> kLayerModules = {{
+inline constexpr std::array<ModuleNames, 24> kLayerModules = {{
     {"attn_norm", "input_layernorm"},
     {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},
@@ -31,10 +31,6 @@ inline constexpr std::array<ModuleNames, 28> kLayerModules = {{
     {"ffn_gate_exps", "mlp.switch_mlp.gate_proj"},
     {"ffn_up_exps", "mlp.switch_mlp.up_proj"},
     {"ffn_down_exps", "mlp.switch_mlp.down_proj"},
-    {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
-    {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
-    {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
-    {"exp_probs_b", "mlp.gate.e_score_correction_bias"},
     {"attn_q_a", "self_attn.q_a_proj"},
     {"attn_q_a_norm", "self_attn.q_a_layernorm"},
     {"attn_q_b", "self_attn.q_b_proj"},
