@@ -23,7 +23,7 @@ import re
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
-from golden_cases import BOTH, CASES, HF, MLX, W123
+from golden_cases import BOTH, CASES, HF, MLX
 from hybrid_goldens import BASE, HYBRIDS, join_experts, published_hybrid
 from mlx.utils import tree_flatten, tree_unflatten
 
