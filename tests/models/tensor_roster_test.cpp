@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
         "mixtral",
         "mtp/qwen3",
         "mtp/qwen3_5",
+        "mtp/qwen3_5_moe",
         "olmo2",
         "olmo3",
         "olmoe",
