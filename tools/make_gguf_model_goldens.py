@@ -24,7 +24,6 @@ CLASSES = {
     "granite": ("GraniteForCausalLM", {}),
     "granitemoe": ("GraniteMoeForCausalLM", {}),
     "ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", {}),
-    "hunyuan_v1_moe": ("HunYuanMoEV1ForCausalLM", dict(moe_topk=[2], num_shared_expert=[1], moe_intermediate_size=[48])),
     "mixtral": ("MixtralForCausalLM", {}),
     "minimax_m2": ("MiniMaxM2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),

@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         "mistral",
         "mistral3",
         "mixtral",
+        "mixtral_window",
         "mtp/qwen3",
         "mtp/qwen3_5",
         "mtp/qwen3_5_moe",

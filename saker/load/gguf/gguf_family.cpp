@@ -91,7 +91,25 @@ constexpr std::array<Family, 20> kFamilies{{
 }};
 
 // With experts, in some layers or in all.
-constexpr std::array<Family, 8> kMixtures{{
+constexpr std::array<Family, 10> kMixtures{{
+    {.name = "llama",
+     .model_type = "mixtral",
+     .rotated_pairs = true,
+     .experts = true,
+     .mixture =
+         {.scope = "block_sparse_moe", .experts = "num_local_experts", .width = "intermediate_size"}
+    },
+    {.name = "ernie4_5-moe",
+     .model_type = "ernie4_5_moe",
+     .experts = true,
+     .mixture =
+         {.choice_bias = "moe_statics.e_score_correction_bias",
+          .shared = "shared_experts",
+          .experts = "moe_num_experts",
+          .chosen = "moe_k",
+          .shared_count = "moe_num_shared_experts",
+          .dense_layers = "moe_layer_start_index",
+          .interval = "moe_layer_interval"}},
     {.name = "qwen2moe",
      .model_type = "qwen2_moe",
      .experts = true,
@@ -184,7 +202,15 @@ const Family& family_of(const Header& header) {
       "{}: 'general.architecture' is missing",
       header.what()
   );
+  const bool has_experts = header.integer(fmt::format("{}.expert_count", *name)).value_or(0) > 0;
   const auto* found = std::ranges::find(kAllFamilies, *name, &Family::name);
+  // Some names are those of two families.
+  const auto* with_experts = std::ranges::find_if(kMixtures, [&](const Family& family) {
+    return has_experts && family.name == *name;
+  });
+  if (with_experts != kMixtures.end()) {
+    return *with_experts;
+  }
   std::string known;
   for (const Family& family : kAllFamilies) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family.name);
