@@ -166,6 +166,7 @@ class LayerModules {
       RosterModule stack = linear(columns, rows);
       stack.experts = moe.experts;
       stack.fused = fused;
+      stack.turned = moe.names.fused_transposed;
       return stack;
     };
     if (moe.gated) {

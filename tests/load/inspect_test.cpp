@@ -157,11 +157,24 @@ TEST_F(InspectTest, TensorsDecideWhetherAModelRuns) {
 }
 
 TEST_F(InspectTest, AllGoldenModelsRun) {
-  for (const char* name : {"gemma",       "gemma2",       "gemma3",          "gemma3_nested",
-                           "gemma4",      "gemma4_small", "gemma4_small_q4", "llama",
-                           "llama_bias",  "mistral",      "mtp/qwen3",       "mtp/qwen3_5",
-                           "qwen2",       "qwen3",        "qwen3_5",         "qwen3_5_published",
-                           "qwen3_mixed", "qwen3_moe",    "qwen3_moe_q4",    "qwen3_moe_single"}) {
+  for (const char* name : {"gemma",           "gemma2",
+                           "gemma3",          "gemma3_nested",
+                           "gemma4",          "gemma4_small",
+                           "gemma4_small_q4", "llama",
+                           "llama_bias",      "mistral",
+                           "mtp/qwen3",       "mtp/qwen3_5",
+                           "qwen2",           "qwen3",
+                           "qwen3_5",         "qwen3_5_published",
+                           "qwen3_mixed",     "qwen3_moe",
+                           "qwen3_moe_q4",    "qwen3_moe_single",
+                           "dots1",           "ernie4_5_moe",
+                           "glm4_moe",        "granitemoe",
+                           "minimax_m2",      "mixtral",
+                           "qwen2_moe",       "qwen3_5_moe",
+                           "cohere2_moe",     "qwen3_next",
+                           "qwen3_vl_moe",    "qwen3_5_moe_published",
+                           "olmoe",           "qwen3_next_published",
+                           "mtp/qwen3_5_moe"}) {
     const Inspection result =
         inspect(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / name);
     EXPECT_EQ(result.reason, "") << name;
