@@ -46,6 +46,15 @@ QWEN3_5 = {"model_type": "qwen3_5_text", "hidden_size": 128, "intermediate_size"
            "linear_key_head_dim": 32, "linear_value_head_dim": 32, "linear_conv_kernel_dim": 4,
            "tie_word_embeddings": False,
            "rope_parameters": {"rope_type": "default", "rope_theta": 1e5, "partial_rotary_factor": 0.25}, **COMMON}
+SHARED_MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 96, "shared_expert_intermediate_size": 192,
+              "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []}
+LOCAL_MOE = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
+             "tie_word_embeddings": False, "torch_dtype": "bfloat16"}
+GLM4_MOE = {"model_type": "glm4_moe", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 3, "n_routed_experts": 4,
+            "num_experts_per_tok": 2, "moe_intermediate_size": 96, "n_shared_experts": 1, "first_k_dense_replace": 1, "n_group": 1,
+            "topk_group": 1, "routed_scaling_factor": 1.5, "norm_topk_prob": True, "use_qk_norm": True, "attention_bias": True,
+            "tie_word_embeddings": False, "partial_rotary_factor": 0.5, "rope_scaling": {"rope_type": "default"},
+            "torch_dtype": "bfloat16"}
 MODELS = {
     "llama": {"model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 9,
               "tie_word_embeddings": False, "torch_dtype": "bfloat16", **COMMON},
@@ -63,6 +72,21 @@ MODELS = {
     "qwen3_5_flat": {**QWEN3_5, "model_type": "qwen3_5", "torch_dtype": "float16"},
     "qwen3_5_published": {"model_type": "qwen3_5", "text_config": {**QWEN3_5, "dtype": "bfloat16"},
                           "vision_config": {"depth": 1}, **NESTED},
+    "qwen3_5_moe": {"model_type": "qwen3_5_moe", "text_config": {**QWEN3_5, **SHARED_MOE, "model_type": "qwen3_5_moe_text"},
+                    "torch_dtype": "bfloat16", **NESTED},
+    "qwen3_next_moe": {**QWEN3_5, **SHARED_MOE, "model_type": "qwen3_next", "rope_theta": 1e5, "partial_rotary_factor": 0.25,
+                       "torch_dtype": "bfloat16"},
+    "qwen2_moe": {**SHARED_MOE, **COMMON, "model_type": "qwen2_moe", "hidden_size": 128, "intermediate_size": 192,
+                  "num_hidden_layers": 2, "tie_word_embeddings": False, "torch_dtype": "bfloat16"},
+    "mixtral_moe": {**LOCAL_MOE, **COMMON, "model_type": "mixtral"},
+    "olmoe": {**LOCAL_MOE, **COMMON, "model_type": "olmoe", "num_experts": 4},
+    "granite_moe": {**LOCAL_MOE, **COMMON, "model_type": "granitemoe", "embedding_multiplier": 3.0, "attention_multiplier": 0.3,
+                    "residual_multiplier": 0.5, "logits_scaling": 2.0, "attention_bias": False},
+    "minimax_moe": {**LOCAL_MOE, **COMMON, "model_type": "minimax_m2", "rotary_dim": 16, "shared_intermediate_size": 0,
+                    "scoring_func": "sigmoid"},
+    "glm4_moe": {**GLM4_MOE, **COMMON},
+    "dots1_moe": {**GLM4_MOE, **COMMON, "model_type": "dots1", "scoring_func": "sigmoid", "moe_layer_freq": 1,
+                  "pretraining_tp": 1, "attention_bias": False},
     "gemma": {"model_type": "gemma", **GEMMA, "torch_dtype": "bfloat16"},
     "gemma2": {"model_type": "gemma2", "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0, **GEMMA,
                "torch_dtype": "bfloat16"},
@@ -216,6 +240,9 @@ def golden_cases() -> list[tuple[str, dict]]:
         *((name, {"dtype": "bfloat16"}) for name in ("qwen3_5", "qwen3_5_published", "gemma", "gemma2", "gemma4")),
         ("qwen3_q4", {"dequantize": True, "dtype": "float16"}),
         ("qwen3_moe_single", {"dtype": "bfloat16"}),
+        *((name, {"dtype": "bfloat16"}) for name in (
+            "dots1", "glm4_moe", "granitemoe", "minimax_m2", "mixtral", "olmoe", "qwen2_moe", "qwen3_5_moe_published",
+            "qwen3_next_published")),
         ("gemma3_nested", {"dtype": "float16"}),
         ("llama", {"mode": "mxfp8", "dtype": "bfloat16"}),
     ]

@@ -43,6 +43,7 @@ QWEN3_NEXT = dict(BASE, **SHARED_MOE, model_type="qwen3_next", num_hidden_layers
                   linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=12,
                   linear_conv_kernel_dim=4, tie_word_embeddings=False, norm_topk_prob=True, decoder_sparse_step=1,
                   mlp_only_layers=[1], partial_rotary_factor=0.25, rope_theta=1e5)
+MIXTRAL = dict(model_type="mixtral", num_local_experts=5, num_experts_per_tok=2, tie_word_embeddings=False)
 GLM4_MOE = dict(model_type="glm4_moe", n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=20,
                 n_shared_experts=2, first_k_dense_replace=1, num_hidden_layers=3, n_group=4, topk_group=2,
                 routed_scaling_factor=1.5, norm_topk_prob=True, use_qk_norm=True, attention_bias=True,
@@ -99,8 +100,8 @@ CASES = {
         dict(fused=True, turned=True)),
     "qwen2_moe": (BOTH, dict(model_type="qwen2_moe", **SHARED_MOE, tie_word_embeddings=False, norm_topk_prob=False,
                              decoder_sparse_step=1, mlp_only_layers=[], num_hidden_layers=3), dict(one_by_one=True)),
-    "mixtral": (HF, dict(model_type="mixtral", num_local_experts=5, num_experts_per_tok=2, tie_word_embeddings=False,
-                         sliding_window=6), dict(one_by_one=True, names=W123)),
+    "mixtral": (BOTH, MIXTRAL, dict(one_by_one=True, names=W123)),
+    "mixtral_window": (HF, dict(MIXTRAL, sliding_window=6), dict(one_by_one=True, names=W123)),
     "olmoe": (BOTH, dict(model_type="olmoe", num_experts=5, num_experts_per_tok=3, tie_word_embeddings=False,
                          norm_topk_prob=False), dict(one_by_one=True)),
     "granitemoe": (BOTH, dict(model_type="granitemoe", num_local_experts=5, num_experts_per_tok=2, tie_word_embeddings=True,

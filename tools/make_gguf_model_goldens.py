@@ -28,6 +28,8 @@ CLASSES = {
     "lfm2": ("Lfm2ForCausalLM", {}),
     "lfm2_moe": ("Lfm2MoeForCausalLM", {}),
     "granitemoe": ("GraniteMoeForCausalLM", {}),
+    "ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", {}),
+    "mixtral": ("MixtralForCausalLM", {}),
     "minimax_m2": ("MiniMaxM2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
     # With a type that transformers does not know, the converter takes no defaults, of which some are experts.

@@ -32,13 +32,16 @@ STEPS, ANCHORS, RATE = 24, 3, 5e-3
 
 BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
             head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512)
+HYBRID = dict(BASE, tie_word_embeddings=False, num_hidden_layers=3, full_attention_interval=3,
+              layer_types=["linear_attention", "linear_attention", "full_attention"], linear_num_key_heads=2,
+              linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=10, linear_conv_kernel_dim=4,
+              mtp_num_hidden_layers=1,
+              rope_parameters=dict(rope_type="default", rope_theta=1e5, partial_rotary_factor=0.5))
 CASES = {
     "qwen3": dict(BASE, model_type="qwen3", tie_word_embeddings=True, rope_theta=10000.0),
-    "qwen3_5": dict(BASE, model_type="qwen3_5_text", tie_word_embeddings=False, num_hidden_layers=3,
-                    full_attention_interval=3, layer_types=["linear_attention", "linear_attention", "full_attention"],
-                    linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=10,
-                    linear_conv_kernel_dim=4, mtp_num_hidden_layers=1,
-                    rope_parameters=dict(rope_type="default", rope_theta=1e5, partial_rotary_factor=0.5)),
+    "qwen3_5": dict(HYBRID, model_type="qwen3_5_text"),
+    "qwen3_5_moe": dict(HYBRID, model_type="qwen3_5_moe_text", num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
+                        shared_expert_intermediate_size=24),
 }
 
 
@@ -50,9 +53,9 @@ def make_model(config):
             if "norm" in name:
                 plain = config["model_type"] == "qwen3" or "linear_attn" in name
                 value.copy_((1.0 if plain else 0.0) + 0.2 * torch.randn_like(value))
-            elif value.ndim == 2:
+            elif value.ndim >= 2 and "conv1d" not in name:
                 scale = 2.0 if "embed" in name or "lm_head" in name else 1.0
-                value.copy_(scale * torch.randn_like(value) / value.shape[1] ** 0.5)
+                value.copy_(scale * torch.randn_like(value) / value.shape[-1] ** 0.5)
             else:
                 value.copy_(0.3 * torch.randn_like(value))
     return model.requires_grad_(False)
@@ -76,9 +79,15 @@ class Head:
             layer + "self_attn.q_norm": (self.size,), layer + "self_attn.k_norm": (self.size,),
             layer + "self_attn.q_proj": (2 * width if self.gated else width, hidden),
             layer + "self_attn.k_proj": (self.groups * self.size, hidden),
-            layer + "self_attn.v_proj": (self.groups * self.size, hidden), layer + "self_attn.o_proj": (hidden, width),
-            layer + "mlp.gate_proj": (inner, hidden), layer + "mlp.up_proj": (inner, hidden),
-            layer + "mlp.down_proj": (hidden, inner)}
+            layer + "self_attn.v_proj": (self.groups * self.size, hidden), layer + "self_attn.o_proj": (hidden, width)}
+        self.experts, self.chosen = config.get("num_experts", 0), config.get("num_experts_per_tok", 0)
+        mlps = {layer + "mlp": inner}
+        if self.experts:
+            mlps = {f"{layer}mlp.experts.{e}": config["moe_intermediate_size"] for e in range(self.experts)}
+            mlps[layer + "mlp.shared_expert"] = config["shared_expert_intermediate_size"]
+            shapes |= {layer + "mlp.gate": (self.experts, hidden), layer + "mlp.shared_expert_gate": (1, hidden)}
+        for mlp, size in mlps.items():
+            shapes |= {mlp + ".gate_proj": (size, hidden), mlp + ".up_proj": (size, hidden), mlp + ".down_proj": (hidden, size)}
         self.weights = {
             name: (torch.randn(shape) / shape[-1] ** 0.5 if len(shape) == 2
                    else 1.0 - self.offset + 0.2 * torch.randn(shape)).requires_grad_()
@@ -128,9 +137,18 @@ class Head:
         attended, kept = self.attend(self.norm(x, "layers.0.input_layernorm"), positions, past)
         x = x + attended
         normed = self.norm(x, "layers.0.post_attention_layernorm")
-        inner = torch.nn.functional.silu(self.linear(normed, "layers.0.mlp.gate_proj"))
-        x = x + self.linear(inner * self.linear(normed, "layers.0.mlp.up_proj"), "layers.0.mlp.down_proj")
+        x = x + (self.mixture(normed, "layers.0.mlp") if self.experts else self.mlp(normed, "layers.0.mlp"))
         return self.norm(x, "norm"), kept
+
+    def mlp(self, x, scope):
+        inner = torch.nn.functional.silu(self.linear(x, scope + ".gate_proj")) * self.linear(x, scope + ".up_proj")
+        return self.linear(inner, scope + ".down_proj")
+
+    def mixture(self, x, scope):
+        best, chosen = self.linear(x, scope + ".gate").topk(self.chosen, -1)
+        shares = torch.zeros(x.shape[0], self.experts).scatter(-1, chosen, best.softmax(-1))
+        routed = sum(shares[:, e:e + 1] * self.mlp(x, f"{scope}.experts.{e}") for e in range(self.experts))
+        return routed + torch.sigmoid(self.linear(x, scope + ".shared_expert_gate")) * self.mlp(x, scope + ".shared_expert")
 
     def logits(self, rows):
         return self.model.lm_head(rows)
@@ -195,10 +213,10 @@ def make(name, config, out):
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     state = {k: v for k, v in model.state_dict().items() if not (k == "lm_head.weight" and config["tie_word_embeddings"])}
-    if config["model_type"] == "qwen3_5_text":
+    if config["model_type"] != "qwen3":
         # As in checkpoints for text and images.
         state = {k.replace("model.", "model.language_model.", 1): v for k, v in state.items()}
-        config = dict(model_type="qwen3_5", tie_word_embeddings=False, text_config=config)
+        config = dict(model_type=config["model_type"].removesuffix("_text"), tie_word_embeddings=False, text_config=config)
     state.update({f"mtp.{k}.weight": v.detach() for k, v in head.weights.items()})
     save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")

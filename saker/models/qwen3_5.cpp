@@ -115,9 +115,7 @@ DecoderConfig read_moe_layers(const Json& whole) {
 }
 
 DecoderConfig read_next(const Json& json) {
-  auto config = read_layers(
-      json, {.kv_heads = 2, .head_dim = 256, .intermediate = 5632, .rope = {.default_part = 0.25}}
-  );
+  auto config = read_layers(json, {.kv_heads = 2, .head_dim = 256, .rope = {.default_part = 0.25}});
   add_experts(
       config,
       json,

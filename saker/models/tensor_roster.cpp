@@ -247,6 +247,7 @@ class LayerModules {
       RosterModule stack = linear(columns, rows);
       stack.experts = moe.experts;
       stack.fused = fused;
+      stack.turned = moe.names.fused_transposed;
       return stack;
     };
     if (moe.gated) {

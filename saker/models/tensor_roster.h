@@ -36,6 +36,7 @@ struct RosterModule {
   int experts = 0;  // Weights stacked or one by one; 0: a single weight.
   bool is_required = true;
   std::string_view fused = {};  // The module beside it that may hold it instead; empty: none.
+  bool turned = false;          // Fused experts are [E, K, N].
 };
 
 class TensorRoster {

@@ -69,11 +69,17 @@ constexpr std::array kModels{
     ModelRow{"gemma3", "GemmaTokenizer"},
     ModelRow{"gemma3_text", "GemmaTokenizer"},
     ModelRow{"mistral", ""},
+    ModelRow{"olmoe", "GPTNeoXTokenizer"},
     ModelRow{"qwen2", "Qwen2Tokenizer", true},
+    ModelRow{"qwen2_moe", "Qwen2Tokenizer"},
     ModelRow{"qwen3", "Qwen2Tokenizer"},
     ModelRow{"qwen3_5", "Qwen3_5Tokenizer", true},
     ModelRow{"qwen3_5_text", "Qwen3_5Tokenizer"},
+    ModelRow{"qwen3_5_moe", "Qwen3_5Tokenizer", true},
+    ModelRow{"qwen3_5_moe_text", "Qwen3_5Tokenizer"},
     ModelRow{"qwen3_moe", "Qwen2Tokenizer"},
+    ModelRow{"qwen3_next", "Qwen2Tokenizer"},
+    ModelRow{"qwen3_vl_moe", "Qwen2Tokenizer"},
 };
 
 const TokenizerClass& class_named(std::string_view name) {

@@ -5,6 +5,7 @@
 #include "saker/base/json/json.h"
 #include "saker/load/inspect/inspection_report.h"
 
+#include "tests/load/golden_models.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/safetensors_writer.h"
@@ -157,37 +158,7 @@ TEST_F(InspectTest, TensorsDecideWhetherAModelRuns) {
 }
 
 TEST_F(InspectTest, AllGoldenModelsRun) {
-  for (const char* name :
-       {"deepseek_v2",
-        "deepseek_v3",
-        "deepseek_v3_single",
-        "deepseek_v3_q4",
-        "glm4_moe_lite",
-        "kimi_k25",
-        "gemma",
-        "gemma2",
-        "gemma3",
-        "gemma3_nested",
-        "gemma4",
-        "gemma4_small",
-        "gemma4_small_q4",
-        "llama",
-        "llama_bias",
-        "mistral",
-        "mtp/qwen3",
-        "mtp/qwen3_5",
-        "qwen2",
-        "qwen3",
-        "qwen3_5",
-        "qwen3_5_published",
-        "qwen3_mixed",
-        "qwen3_moe",
-        "qwen3_moe_q4",
-        "qwen3_moe_single",
-        "lfm2",
-        "granitemoehybrid",
-        "granitemoehybrid_mlx",
-        "nemotron_h"}) {
+  for (const char* name : kGoldenModels) {
     const Inspection result =
         inspect(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / name);
     EXPECT_EQ(result.reason, "") << name;

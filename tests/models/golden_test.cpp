@@ -100,6 +100,7 @@ constexpr Case kCases[] = {
     {"hunyuan_v1_moe", kExact},
     {"minimax_m2", kExact},
     {"mixtral", kExact},
+    {"mixtral_window", kExact},
     {"olmoe", kExact},
     {"qwen2_moe", kExact},
     {"qwen3_5_moe", kExact},

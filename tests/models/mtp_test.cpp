@@ -67,7 +67,7 @@ TEST_P(MtpGoldens, LogitsOfTrueTokens) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     MtpGoldens,
-    ::testing::Values("qwen3", "qwen3_5"),
+    ::testing::Values("qwen3", "qwen3_5", "qwen3_5_moe"),
     [](const auto& test) { return std::string(test.param); }
 );
 

@@ -253,7 +253,9 @@ TensorMap fused(const TensorMap& single, bool is_transposed) {
         .dequantized();
   };
   for (int expert = 0; expert < kExperts; ++expert) {
-    inputs.push_back(mx::concatenate({array_of(expert, "gate_proj"), array_of(expert, "up_proj")}));
+    inputs.push_back(
+        mx::concatenate({array_of(expert, "gate_proj"), array_of(expert, "up_proj")}, 0)
+    );
     downs.push_back(array_of(expert, "down_proj"));
   }
   TensorMap result{{"gate.weight", single.at("gate.weight")}};

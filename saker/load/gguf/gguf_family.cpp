@@ -31,8 +31,40 @@ constexpr Mixture kGrouped{
     .sigmoid = true,
 };
 
+constexpr Mixture kConvolutionMixture{
+    .scope = "feed_forward",
+    .choice_bias = "expert_bias",
+    .dense_layers = "num_dense_layers",
+    .sigmoid = true
+};
+
+constexpr Mixture kSinglePartMixture{
+    .scope = "mixer",
+    .choice_bias = "gate.e_score_correction_bias",
+    .shared = "shared_experts",
+    .experts = "n_routed_experts",
+    .shared_width = "moe_shared_expert_intermediate_size",
+    .shared_count = "n_shared_experts",
+    .sigmoid = true
+};
+
+constexpr Mixture kErnieMixture{
+    .choice_bias = "moe_statics.e_score_correction_bias",
+    .shared = "shared_experts",
+    .experts = "moe_num_experts",
+    .chosen = "moe_k",
+    .shared_count = "moe_num_shared_experts",
+    .dense_layers = "moe_layer_start_index",
+    .interval = "moe_layer_interval"
+};
+
 constexpr Mixture of_unnormalized(Mixture mixture) {
   mixture.normalized = false;
+  return mixture;
+}
+
+constexpr Mixture with_stacks(Mixture mixture, std::string_view stacks) {
+  mixture.stacks = stacks;
   return mixture;
 }
 
@@ -97,7 +129,7 @@ constexpr std::array<Family, 22> kFamilies{{
 }};
 
 // With experts, in some layers or in all.
-constexpr std::array<Family, 12> kMixtures{{
+constexpr std::array<Family, 14> kMixtures{{
     {.name = "deepseek2",
      .model_type = "deepseek_v3",
      .experts = true,
@@ -107,24 +139,22 @@ constexpr std::array<Family, 12> kMixtures{{
     {.name = "lfm2moe",
      .model_type = "lfm2_moe",
      .experts = true,
-     .mixture =
-         {.scope = "feed_forward",
-          .choice_bias = "expert_bias",
-          .dense_layers = "num_dense_layers",
-          .sigmoid = true},
+     .mixture = kConvolutionMixture,
      .kinds = LayerKinds::kConvolutions},
     {.name = "nemotron_h_moe",
      .model_type = "nemotron_h",
      .experts = true,
-     .mixture =
-         {.scope = "mixer",
-          .choice_bias = "gate.e_score_correction_bias",
-          .shared = "shared_experts",
-          .experts = "n_routed_experts",
-          .shared_width = "moe_shared_expert_intermediate_size",
-          .shared_count = "n_shared_experts",
-          .sigmoid = true},
+     .mixture = kSinglePartMixture,
      .kinds = LayerKinds::kSingleParts},
+    {.name = "llama",
+     .model_type = "mixtral",
+     .rotated_pairs = true,
+     .experts = true,
+     .mixture =
+         {.scope = "block_sparse_moe", .experts = "num_local_experts", .width = "intermediate_size"}
+    },
+    {.name = "ernie4_5-moe", .model_type = "ernie4_5_moe", .experts = true, .mixture = kErnieMixture
+    },
     {.name = "qwen2moe",
      .model_type = "qwen2_moe",
      .experts = true,
@@ -148,14 +178,7 @@ constexpr std::array<Family, 12> kMixtures{{
     {.name = "dots1",
      .model_type = "dots1",
      .experts = true,
-     .mixture =
-         {.choice_bias = kGrouped.choice_bias,
-          .stacks = "experts",
-          .shared = kGrouped.shared,
-          .experts = kGrouped.experts,
-          .shared_count = kGrouped.shared_count,
-          .dense_layers = kGrouped.dense_layers,
-          .sigmoid = true}},
+     .mixture = with_stacks(kGrouped, "experts")},
     {.name = "granitemoe",
      .model_type = "granitemoe",
      .rotated_pairs = true,
@@ -217,7 +240,15 @@ const Family& family_of(const Header& header) {
       "{}: 'general.architecture' is missing",
       header.what()
   );
+  const bool has_experts = header.integer(fmt::format("{}.expert_count", *name)).value_or(0) > 0;
   const auto* found = std::ranges::find(kAllFamilies, *name, &Family::name);
+  // Some names are those of two families.
+  const auto* with_experts = std::ranges::find_if(kMixtures, [&](const Family& family) {
+    return has_experts && family.name == *name;
+  });
+  if (with_experts != kMixtures.end()) {
+    return *with_experts;
+  }
   std::string known;
   for (const Family& family : kAllFamilies) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family.name);

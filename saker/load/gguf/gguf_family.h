@@ -35,6 +35,7 @@ struct Mixture {
   std::string_view shared_width = {};
   std::string_view shared_count = {};  // The shared expert's width in experts.
   std::string_view dense_layers = {};  // Before those with experts.
+  std::string_view interval = {};      // Behind them, every so many layers have experts.
   // The router's scores are sigmoids, which files tell, with groups and factors.
   bool sigmoid = false;
   bool normalized = true;  // Weights of the chosen experts sum to 1, as the family has it.

@@ -181,6 +181,7 @@ void add_experts(const Header& header, const Keys& keys, const Family& family, J
   config["mlp_only_layers"] = Json::array();
   copy_size(keys, "expert_shared_feed_forward_length", mixture.shared_width, config);
   copy_size(keys, "expert_shared_count", mixture.shared_count, config);
+  copy_size(keys, "interleave_moe_layer_step", mixture.interval, config);
   if (!mixture.dense_layers.empty()) {
     config[std::string(mixture.dense_layers)] =
         keys.integer("leading_dense_block_count").value_or(0);

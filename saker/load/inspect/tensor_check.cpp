@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::load {
@@ -61,8 +62,10 @@ class ModuleCheck {
     const std::string weight =
         module_.kind == RosterModule::Kind::kTensor ? name_ : name_ + ".weight";
     auto found = named_.find(weight);
+    bool turned = false;
     if (found == named_.end() && module_.experts > 0) {
       found = named_.find(name_);  // Fused experts have no leaf.
+      turned = module_.turned;
     }
     if (found == named_.end()) {
       const bool is_missing = module_.is_required && !has_fused();
@@ -72,7 +75,7 @@ class ModuleCheck {
     check_count(weight, found->second);
     for (const SafetensorsEntry* entry : found->second) {
       if (module_.kind == RosterModule::Kind::kLinear) {
-        check_linear(*entry);
+        check_linear(*entry, turned);
       } else if (is_norm() && module_.rows > 0) {
         check_norm(*entry);
       }
@@ -131,8 +134,11 @@ class ModuleCheck {
                             : fmt::format("rows of {}", module_.columns);
   }
 
-  void check_linear(const SafetensorsEntry& entry) const {
-    const Sizes sizes = sizes_of(entry);
+  void check_linear(const SafetensorsEntry& entry, bool turned) const {
+    Sizes sizes = sizes_of(entry);
+    if (turned) {
+      std::swap(sizes.rows, sizes.columns);
+    }
     const bool has_rows = module_.rows == 0 || sizes.rows == module_.rows;
     const bool is_packed = entry.dtype == DType::kUInt32;
     if (!has_rows || (!is_packed && sizes.columns != module_.columns)) {
