@@ -4,7 +4,6 @@
 #include "saker/base/error.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -14,6 +13,7 @@ namespace {
 constexpr std::int64_t kMaxMambaHeads = 1 << 12;
 constexpr std::int64_t kMaxMambaDim = 1 << 12;
 constexpr std::int64_t kMaxMambaState = 1 << 24;  // Numbers in a layer's state.
+constexpr double kMaxStep = std::numeric_limits<float>::max();
 
 // Transformers writes an infinity as an object.
 double step_limit(const Json& value) {
@@ -35,14 +35,15 @@ void read_step_limits(const Json& json, nn::Mamba2Options& options) {
   const double low = is_pair ? step_limit(limits[0]) : -1.0;
   const double high = is_pair ? step_limit(limits[1]) : -1.0;
   require(
-      low >= 0.0 && std::isfinite(low) && high >= low,
+      low >= 0.0 && low <= kMaxStep && high >= low,
       ErrorCode::kCorruptData,
       "[config] {} is {}, expected two numbers from 0 on, the smaller one first",
       kKey,
       describe_json(limits)
   );
   options.min_step = static_cast<float>(low);
-  options.max_step = static_cast<float>(high);
+  options.max_step =
+      high > kMaxStep ? std::numeric_limits<float>::infinity() : static_cast<float>(high);
 }
 
 }  // namespace
