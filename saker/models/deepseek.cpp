@@ -212,7 +212,8 @@ void drop_rotating_part(Json& json) {
 
 DecoderConfig read(const Json& whole, Family family) {
   auto json = text_config(whole, "deepseek_v3");
-  for (const auto& [key, value] : defaults_of(family).items()) {
+  const Json defaults = defaults_of(family);
+  for (const auto& [key, value] : defaults.items()) {
     if (!json.contains(key)) {
       json[key] = value;
     }

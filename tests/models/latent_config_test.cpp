@@ -20,13 +20,16 @@ using ::testing::ElementsAre;
 using testing::expect_error;
 
 const std::vector<std::string_view> kTypes{
-    "deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "glm4_moe_lite"
+    "deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "glm4_moe_lite", "mistral4"
 };
 
 DecoderConfig config_of(std::string_view type, const Json& changes) {
   const auto config = config_with(type, changes);
   if (type == "deepseek_v2") {
     return deepseek_v2().read(config);
+  }
+  if (type == "mistral4") {
+    return mistral4().read(config);
   }
   return type == "glm4_moe_lite" ? glm4_moe_lite().read(config) : deepseek_v3().read(config);
 }
@@ -123,7 +126,7 @@ TEST(LatentConfig, RoutersFollowTheirVersion) {
   EXPECT_EQ(third.routing.groups, 4);
   EXPECT_EQ(third.routing.kept_groups, 2);
   EXPECT_TRUE(third.routing.normalized);
-  EXPECT_EQ(third.shared.intermediate, 32);
+  EXPECT_EQ(third.shared.intermediate, third.intermediate);
   EXPECT_EQ(config_of("deepseek_v2", groups).moe.routing.groups, 1);
   Json limited = groups;
   limited["topk_method"] = "group_limited_greedy";
@@ -132,6 +135,14 @@ TEST(LatentConfig, RoutersFollowTheirVersion) {
   EXPECT_EQ(second.routing.group_score, kernels::GroupScore::kLargest);
   EXPECT_EQ(second.routing.groups, 4);
   EXPECT_FALSE(second.routing.normalized);
+}
+
+TEST(LatentConfig, MistralsQueriesAreScaledByPosition) {
+  const auto config = config_of("mistral4", Json::object());
+  EXPECT_EQ(config.latent->query_scaling.beta, 0.5);
+  EXPECT_EQ(config.latent->query_scaling.period, 16);
+  EXPECT_EQ(config.moe.routing.score, kernels::RouterScore::kSoftmax);
+  EXPECT_TRUE(config.moe.routing.normalized);
 }
 
 TEST(LatentConfig, BadValuesAreNamed) {
@@ -158,9 +169,14 @@ TEST(LatentConfig, BadValuesAreNamed) {
   expect_refused(ErrorCode::kCorruptData, "num_experts_per_tok", 5);
   expect_refused(ErrorCode::kCorruptData, "routed_scaling_factor", 0.0);
   expect_refused(ErrorCode::kCorruptData, "routed_scaling_factor", nan);
-  expect_refused(ErrorCode::kUnsupported, "scoring_func", "other");
-  expect_refused(ErrorCode::kUnsupported, "topk_method", "other");
   expect_refused(ErrorCode::kCorruptData, "rope_interleave", "yes");
+  for (const std::string key : {"scoring_func", "topk_method"}) {
+    for (const auto* type : {"deepseek_v2", "deepseek_v3", "glm4_moe_lite"}) {
+      expect_error(ErrorCode::kUnsupported, {key, "other"}, [&] {
+        check_config(config_with(type, {{key, "other"}}));
+      });
+    }
+  }
   expect_error(ErrorCode::kUnsupported, {"norm_topk_prob"}, [] {
     check_config(config_with("deepseek_v2", {{"norm_topk_prob", true}}));
   });

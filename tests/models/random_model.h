@@ -57,11 +57,11 @@ inline void add_linear_attention(
   random.add_vector(scope + "norm.weight", size("linear_value_head_dim"), 1.0F, 0.2F);
 }
 
-// Tensors of latent attention and of its mixtures, by the adders of random_tensors().
+// Tensors of latent attention, by the adders of random_tensors().
 inline void add_latent_attention(
     nn::RandomWeights& random,
     const Json& config,
-    const std::string& layer,
+    const std::string& scope,
     const std::function<void(const std::string& path, int outputs, int inputs)>& add_linear
 ) {
   const auto size = [&](std::string_view key) {
@@ -72,7 +72,6 @@ inline void add_latent_attention(
   const int heads = size("num_attention_heads");
   const int plain = size("qk_nope_head_dim");
   const int queries = heads * (plain + size("qk_rope_head_dim"));
-  const auto scope = layer + "self_attn.";
   const bool direct = config["q_lora_rank"].is_null();
   const int query_rank = direct ? 0 : size("q_lora_rank");
   add_linear(scope + "q_proj", queries, hidden);
@@ -85,13 +84,6 @@ inline void add_latent_attention(
   random.add_vector(scope + "kv_a_layernorm.weight", rank, 1.0F, 0.2F);
   random.add_linear(scope + "kv_b_proj", heads * (plain + size("v_head_dim")), rank);
   add_linear(scope + "o_proj", hidden, heads * size("v_head_dim"));
-  random.add_vector(
-      layer + "mlp.gate.e_score_correction_bias", size("n_routed_experts"), 0.0F, 0.3F
-  );
-  const int shared = size("n_shared_experts") * size("moe_intermediate_size");
-  random.add_linear(layer + "mlp.shared_experts.gate_proj", shared, hidden);
-  random.add_linear(layer + "mlp.shared_experts.up_proj", shared, hidden);
-  random.add_linear(layer + "mlp.shared_experts.down_proj", hidden, shared);
 }
 
 // All tensors that any of the architectures could ask for.
@@ -159,7 +151,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     add_linear(layer + "mlp.down_proj", hidden, intermediate);
     add_linear_attention(random, config, layer + "linear_attn.", add_linear);
     if (has_latents(model_type)) {
-      add_latent_attention(random, config, layer, add_linear);
+      add_latent_attention(random, config, layer + "self_attn.", add_linear);
     }
     add_hybrid_layer(random, config, i, add_linear);
     RandomExperts{random, hidden, size("moe_intermediate_size"), size("num_experts")}.add_to(layer);

@@ -77,7 +77,7 @@ Json random_config(Choices& choices) {
     config["qk_nope_head_dim"] = choices.number(1, 40);
     config["qk_rope_head_dim"] = 2 * choices.number(1, 12);
     config["v_head_dim"] = choices.number(1, 40);
-    config["n_shared_experts"] = choices.number(0, 2);
+    config["n_shared_experts"] = choices.number(0, 1);
   }
   config["global_head_dim"] = 8 * choices.number(1, 9);  // A quarter of them rotates.
   config["num_global_key_value_heads"] = kv_heads;
