@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -162,13 +163,35 @@ bool starts_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
 }
 
+struct Scored {
+  Merge merge;
+  double score = 0;
+};
+
+// Adds those of `ways` whose pieces the vocabulary has, and their bytes.
+void add_known(
+    const Vocabulary& vocabulary,
+    std::span<const Scored> ways,
+    std::vector<Scored>& found,
+    std::size_t& bytes
+) {
+  std::vector<std::string_view> pieces;
+  pieces.reserve(2 * ways.size());
+  for (const Scored& way : ways) {
+    pieces.push_back(way.merge.left);
+    pieces.push_back(way.merge.right);
+  }
+  const std::vector<std::uint8_t> known = vocabulary.has_each(pieces);
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    if (known[2 * i] != 0 && known[2 * i + 1] != 0) {
+      found.push_back(ways[i]);
+      bytes += ways[i].merge.left.size() + ways[i].merge.right.size();
+    }
+  }
+}
+
 // All ways to join two pieces to one; merges to the pieces with the highest scores come first.
 std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabulary) {
-  struct Scored {
-    Merge merge;
-    double score = 0;
-  };
-
   const auto scores = header.numbers("tokenizer.ggml.scores");
   require(
       scores.size() == vocabulary.size() &&
@@ -179,23 +202,25 @@ std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabul
       scores.size(),
       vocabulary.size()
   );
+  constexpr std::size_t kAtOnce = 256;  // Ways that are looked up together.
   std::vector<Scored> found;
+  std::vector<Scored> ways;
   std::size_t bytes = 0;
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view piece = vocabulary.token(id);
     const TokenKind kind = vocabulary.kind(id);
-    if ((kind != TokenKind::kNormal && kind != TokenKind::kUserDefined) ||
-        piece.size() > kMaxMergedBytes || !vocabulary.is_first(id)) {
-      continue;
-    }
-    for (std::size_t cut = 1; cut < piece.size(); ++cut) {
-      const Merge merge{piece.substr(0, cut), piece.substr(cut)};
-      if (starts_character(piece[cut]) && vocabulary.has(merge.left) &&
-          vocabulary.has(merge.right)) {
-        found.push_back({merge, scores[id]});
-        bytes += piece.size();
+    const bool is_merged = (kind == TokenKind::kNormal || kind == TokenKind::kUserDefined) &&
+                           piece.size() <= kMaxMergedBytes && vocabulary.is_first(id);
+    for (std::size_t cut = 1; is_merged && cut < piece.size(); ++cut) {
+      if (starts_character(piece[cut])) {
+        ways.push_back({{piece.substr(0, cut), piece.substr(cut)}, scores[id]});
       }
     }
+    if (ways.size() < kAtOnce && id + 1 < vocabulary.size()) {
+      continue;
+    }
+    add_known(vocabulary, ways, found, bytes);
+    ways.clear();
     require(
         found.size() <= kMaxMerges && bytes <= kMaxMergeBytes,
         ErrorCode::kCorruptData,

@@ -15,6 +15,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,46 @@ std::size_t PieceIndex::slot_of(const Pieces& pieces, std::string_view text, std
     at = (at + 1) & mask;
   }
   return at;
+}
+
+std::vector<std::uint8_t> PieceIndex::find_each(
+    const Pieces& pieces, std::span<const std::string_view> texts
+) const {
+  constexpr std::size_t kAtOnce = 64;
+  std::array<std::uint32_t, kAtOnce> hashes{};
+  std::array<const Slot*, kAtOnce> slots{};
+  const std::size_t mask = slots_.size() - 1;
+  std::vector<std::uint8_t> found(texts.size());
+  for (std::size_t first = 0; first < texts.size(); first += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, texts.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(texts[first + i]);
+      __builtin_prefetch(&slots_[hashes[i] & mask]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t at = hashes[i] & mask;
+      while (slots_[at].id != 0 && slots_[at].hash != hashes[i]) {
+        at = (at + 1) & mask;
+      }
+      slots[i] = &slots_[at];
+      if (slots[i]->id != 0) {
+        __builtin_prefetch(&pieces[slots[i]->id - 1]);
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (slots[i]->id != 0) {
+        __builtin_prefetch(pieces[slots[i]->id - 1].data());
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view text = texts[first + i];
+      const std::uint32_t id = slots[i]->id;
+      // A different text with the same hash may lie before it.
+      found[first + i] =
+          id != 0 && (pieces[id - 1] == text || slots_[slot_of(pieces, text, hashes[i])].id != 0);
+    }
+  }
+  return found;
 }
 
 void append_json_text(std::string& json, std::string_view text) {
@@ -130,15 +171,32 @@ const ListedMerges& Vocabulary::listed_merges() const {
   ListedMerges listed;
   const std::vector<std::string_view> texts = header_.strings("tokenizer.ggml.merges");
   listed.merges.reserve(texts.size());
-  std::string whole;
-  for (const std::string_view text : texts) {
-    const std::size_t space = text.find(' ', 1);
-    const Merge merge{text.substr(0, space), space < text.size() ? text.substr(space + 1) : ""};
-    whole.assign(merge.left).append(merge.right);
-    if (has(merge.left) && has(merge.right) && has(whole)) {
-      listed.merges.push_back(merge);
-    } else {
-      listed.unknown += 1;
+  constexpr std::size_t kAtOnce = 256;
+  std::string wholes;
+  std::vector<std::string_view> parts;
+  for (std::size_t first = 0; first < texts.size(); first += kAtOnce) {
+    const auto some = std::span(texts).subspan(first, std::min(kAtOnce, texts.size() - first));
+    wholes.clear();
+    parts.clear();
+    for (const std::string_view text : some) {
+      const std::size_t space = text.find(' ', 1);
+      parts.push_back(text.substr(0, space));
+      parts.push_back(space < text.size() ? text.substr(space + 1) : "");
+      wholes.append(parts[parts.size() - 2]).append(parts.back());
+    }
+    const std::size_t pairs = parts.size();
+    std::string_view rest = wholes;
+    for (std::size_t i = 0; i < pairs; i += 2) {
+      parts.push_back(rest.substr(0, parts[i].size() + parts[i + 1].size()));
+      rest.remove_prefix(parts.back().size());
+    }
+    const std::vector<std::uint8_t> known = has_each(parts);
+    for (std::size_t i = 0; i < pairs; i += 2) {
+      if (known[i] != 0 && known[i + 1] != 0 && known[pairs + i / 2] != 0) {
+        listed.merges.push_back({parts[i], parts[i + 1]});
+      } else {
+        listed.unknown += 1;
+      }
     }
   }
   return merges_.emplace(std::move(listed));

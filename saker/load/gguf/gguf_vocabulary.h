@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ class PieceIndex {
 
   // The piece with this text.
   std::optional<std::size_t> find(const Pieces& pieces, std::string_view text) const;
+
+  // Which of these texts are pieces, 1 or 0 for each. Memory is asked for before it is read, many texts
+  // at a time.
+  std::vector<std::uint8_t> find_each(const Pieces& pieces, std::span<const std::string_view> texts)
+      const;
 
   std::size_t size() const { return size_; }
 
@@ -79,6 +85,11 @@ class Vocabulary {
   TokenKind kind(std::size_t id) const { return kinds_[id]; }
 
   bool has(std::string_view token) const { return ids_.find(tokens_, token).has_value(); }
+
+  // See PieceIndex::find_each.
+  std::vector<std::uint8_t> has_each(std::span<const std::string_view> tokens) const {
+    return ids_.find_each(tokens_, tokens);
+  }
 
   // REQUIRES: the vocabulary has the token.
   std::int64_t id(std::string_view token) const {

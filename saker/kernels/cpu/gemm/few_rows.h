@@ -5,6 +5,7 @@
 // in registers, several blocks (and groups) at a time, so that enough FMA chains overlap.
 
 #include "saker/kernels/cpu/gemm/groups.h"
+#include "saker/kernels/cpu/gemm/super_rows.h"
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -46,6 +47,12 @@ void multiply_rows_dense(const PackedMatrix& weight, const LinearTile& tile, int
 
 template <typename Format, int kRows, int kBlocks>
 void multiply_blocks(const PackedMatrix& weight, const LinearTile& tile, int block) {
+  if constexpr (kHasSuperRows<Format> && kRows == 1 && kBlocks == 1) {
+    if (weight.in_super_blocks()) {
+      multiply_super_row<Format>(weight, tile, block);
+      return;
+    }
+  }
   if constexpr (kGrouped<Format>) {
     multiply_rows_grouped<Format, kRows, kBlocks>(weight, tile, block);
   } else {

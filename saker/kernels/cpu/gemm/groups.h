@@ -7,31 +7,6 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Adds one step to the chains: word[b] of each block times the inputs of each row. Goes operand by
-// operand, so that consecutive instructions belong to different chains.
-template <typename Format, int kCount, int kRows, int kBlocks>
-[[gnu::always_inline]] inline void add_step(
-    const typename Format::Word (&word)[kBlocks],
-    const typename Format::Operand::Input* inputs,
-    typename Format::Operand::Sum (&sums)[kRows][kBlocks]
-) {
-  using Operand = typename Format::Operand;
-  unroll<kCount>([&](auto i) {
-    unroll<kBlocks>([&](auto b) {
-      const auto operand = Format::template operand<i.kValue>(word[b.kValue]);
-      unroll<kRows>([&](auto r) {
-        sums[r.kValue][b.kValue] =
-            Operand::step(sums[r.kValue][b.kValue], operand, inputs[i.kValue * kRows + r.kValue]);
-      });
-    });
-  });
-}
-
-// Bytes of memory to prefetch for a group's terms; those of a super-block lie together.
-[[gnu::always_inline]] inline std::size_t term_line_bytes(const PackedMatrix& weight) {
-  return weight.in_super_blocks() ? kLineBytes : weight.term_bytes();
-}
-
 // Adds the products of a group, `sums`, to y.
 template <typename Format, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_products(
@@ -136,15 +111,11 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
   const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
-  // Bytes that are asked for per group, in whole lines.
-  constexpr std::size_t kStepLines = (Format::kStepBytes + kLineBytes - 1) / kLineBytes;
-  const std::size_t asked =
-      group_inputs / kRows / Format::kOperands * kStepLines * kLineBytes + term_line_bytes(weight);
   // With several blocks, prefetch starts behind all of them, since each is read to its end first. A
   // single block is read in order.
   Prefetcher ahead = {
       weight.block(block) + (kBlocks == 1 ? kPrefetchDistance : kBlocks * weight.block_bytes()),
-      kLineBytes * weight.group_bytes() / asked,
+      prefetch_step<Format>(weight),
   };
   alignas(64) std::byte memory[kBlocks * kMostSuperGroups * kSuperTermBytes];
   const int at_once = weight.in_super_blocks() ? weight.super_groups() : weight.groups();

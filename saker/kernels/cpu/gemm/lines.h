@@ -18,6 +18,18 @@ inline void store_line(std::byte* at, int line, U32x16 words) {
   store_u32(reinterpret_cast<std::uint32_t*>(at) + line * kBlockRows, words);
 }
 
+// Words shifted to the left, or to the right by minus that.
+template <int left>
+[[gnu::always_inline]] inline U32x16 shifted(U32x16 words) {
+  if constexpr (left > 0) {
+    return shift_left<left>(words);
+  } else if constexpr (left < 0) {
+    return shift_right<-left>(words);
+  } else {
+    return words;
+  }
+}
+
 // Words of the same columns of consecutive NR blocks.
 struct BlockWords {
   const std::byte* at;

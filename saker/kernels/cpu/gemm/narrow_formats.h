@@ -10,18 +10,6 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Words shifted to the left, or to the right by minus that.
-template <int left>
-[[gnu::always_inline]] inline U32x16 shifted(U32x16 words) {
-  if constexpr (left > 0) {
-    return shift_left<left>(words);
-  } else if constexpr (left < 0) {
-    return shift_right<-left>(words);
-  } else {
-    return words;
-  }
-}
-
 // Line kLine of a run.
 template <typename Kind, int kLine>
 [[gnu::always_inline]] inline U32x16 line_in_halves(const std::byte* run) {

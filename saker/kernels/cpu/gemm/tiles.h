@@ -79,6 +79,40 @@ template <typename Format, int kRows>
   }
 }
 
+// Adds one step to the chains: word[b] of each block times the inputs of each row. Goes operand by
+// operand, so that consecutive instructions belong to different chains.
+template <typename Format, int kCount, int kRows, int kBlocks>
+[[gnu::always_inline]] inline void add_step(
+    const typename Format::Word (&word)[kBlocks],
+    const typename Format::Operand::Input* inputs,
+    typename Format::Operand::Sum (&sums)[kRows][kBlocks]
+) {
+  using Operand = typename Format::Operand;
+  unroll<kCount>([&](auto i) {
+    unroll<kBlocks>([&](auto b) {
+      const auto operand = Format::template operand<i.kValue>(word[b.kValue]);
+      unroll<kRows>([&](auto r) {
+        sums[r.kValue][b.kValue] =
+            Operand::step(sums[r.kValue][b.kValue], operand, inputs[i.kValue * kRows + r.kValue]);
+      });
+    });
+  });
+}
+
+// Bytes of memory to prefetch for a group's terms; those of a super-block lie together.
+[[gnu::always_inline]] inline std::size_t term_line_bytes(const PackedMatrix& weight) {
+  return weight.in_super_blocks() ? kLineBytes : weight.term_bytes();
+}
+
+// The distance of lines to prefetch, see Prefetcher: all lines that a group asks for are its bytes.
+template <typename Format>
+[[gnu::always_inline]] inline std::size_t prefetch_step(const PackedMatrix& weight) {
+  constexpr std::size_t kStepLines = (Format::kStepBytes + kLineBytes - 1) / kLineBytes;
+  const std::size_t steps = weight.group / Format::Operand::kPerOperand / Format::kOperands;
+  const std::size_t asked = steps * kStepLines * kLineBytes + term_line_bytes(weight);
+  return kLineBytes * weight.group_bytes() / asked;
+}
+
 // Writes sixteen results of a row, fewer at the right edge.
 inline void store_result(
     const PackedMatrix& weight, const LinearTile& tile, int row, int block, F32x16 y
