@@ -86,7 +86,7 @@ MODELS = {
                     "scoring_func": "sigmoid"},
     "glm4_moe": {**GLM4_MOE, **COMMON},
     "dots1_moe": {**GLM4_MOE, **COMMON, "model_type": "dots1", "scoring_func": "sigmoid", "moe_layer_freq": 1,
-                  "pretraining_tp": 1, "attention_bias": False},
+                  "pretraining_tp": 1, "attention_bias": False, "partial_rotary_factor": 1.0},
     "gemma": {"model_type": "gemma", **GEMMA, "torch_dtype": "bfloat16"},
     "gemma2": {"model_type": "gemma2", "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0, **GEMMA,
                "torch_dtype": "bfloat16"},
