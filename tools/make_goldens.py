@@ -59,6 +59,12 @@ MINISTRAL3 = dict(BASE, model_type="ministral3", tie_word_embeddings=True, rope_
     type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=6, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
     mscale_all_dim=1.0, llama_4_scaling_beta=0.5))
 
+# A ramp whose borders are no whole dimensions; mlx-lm rounds them.
+GPT_OSS = dict(BASE, model_type="gpt_oss", num_attention_heads=6, intermediate_size=24, num_local_experts=5,
+               num_experts_per_tok=2, sliding_window=5, rms_norm_eps=1e-5, tie_word_embeddings=False, rope_theta=None,
+               layer_types=["sliding_attention", "full_attention"],
+               rope_parameters=dict(YARN, rope_theta=100.0, original_max_position_embeddings=64, truncate=False))
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -136,6 +142,9 @@ CASES = {
     "hunyuan_v1_dense": (BOTH, dict(model_type="hunyuan_v1_dense", tie_word_embeddings=True, attention_bias=False,
                                     rope_scaling=dict(type="dynamic", alpha=100.0, factor=1.0)), {}),
     "ernie4_5": (BOTH, dict(model_type="ernie4_5", tie_word_embeddings=True, use_bias=False), {}),
+    "gpt_oss": (HF, GPT_OSS, {}),
+    "gpt_oss_published": (HF, GPT_OSS, dict(published=True)),
+    "gpt_oss_mxfp4": (HF, dict(GPT_OSS, intermediate_size=96, num_local_experts=3), dict(published=True, mxfp4=True)),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
@@ -158,6 +167,8 @@ def random_weights(model, config, dtype, seed):
         data = rng.standard_normal(value.shape, dtype=np.float32)
         if "conv1d" in name:
             data *= 1.0 / np.sqrt(value.shape[1])
+        elif ".experts." in name and name.endswith("bias"):
+            data *= 4.0  # Beyond the limits of gates and ups.
         elif value.ndim >= 2:
             data *= 1.0 / np.sqrt(value.shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
         elif "norm" in name:
@@ -165,6 +176,8 @@ def random_weights(model, config, dtype, seed):
             data = (0.0 if offset else 1.0) + 0.2 * data
         elif name.endswith("layer_scalar"):
             data = 0.8 + 0.1 * data
+        elif name.endswith("sinks"):
+            data *= 2.0
         else:
             data *= 0.2
         weights[name] = mx.array(data).astype(dtype)
@@ -213,6 +226,44 @@ def join_experts(weights):
     return result
 
 
+def in_turns(gate, up):
+    """Rows of both in turns: gate, up, gate, ..."""
+    return mx.flatten(mx.stack([gate, up], axis=2), 1, 2)
+
+
+def published_gpt_oss(weights, mxfp4=False):
+    """gpt-oss' experts as transformers stores them: gates and ups in turns; floats transposed, or blocks of MXFP4."""
+    result = {}
+    for name, value in weights.items():
+        scope, _, part = name.partition(".experts.")
+        if not part:
+            result[name] = value
+            continue
+        if part.startswith("up_proj"):
+            continue
+        leaf = part.partition(".")[2]
+        if part.startswith("gate_proj"):
+            value = in_turns(value, weights[name.replace("gate_proj", "up_proj")])
+        path = f"{scope}.experts." + ("gate_up_proj" if part.startswith("gate_proj") else "down_proj")
+        if leaf == "bias":
+            result[f"{path}_bias"] = value
+        elif mxfp4:
+            codes, scales = mx.quantize(value, 32, 4, mode="mxfp4")
+            result[f"{path}_blocks"] = mx.unflatten(codes.view(mx.uint8), 2, (-1, 16))
+            result[f"{path}_scales"] = scales
+        else:
+            result[path] = mx.contiguous(mx.swapaxes(value, 1, 2))
+    return result
+
+
+def through_mxfp4(weights):
+    """Experts as their codes have them."""
+    def rounded(value):
+        codes, scales = mx.quantize(value, 32, 4, mode="mxfp4")
+        return mx.dequantize(codes, scales, None, 32, 4, mode="mxfp4", dtype=mx.float32)
+    return {k: rounded(v) if ".experts." in k and k.endswith("weight") else v for k, v in weights.items()}
+
+
 def published(weights):
     """Qwen 3.5's weights as transformers stores them."""
     result = {}
@@ -234,7 +285,10 @@ def hf_model(config, weights):
     settings = kind(**json.loads(json.dumps({"pad_token_id": 0, **{k: v for k, v in text.items() if k != "model_type"}})))
     settings._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
-    stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_experts(weights)
+    if text["model_type"].startswith("qwen3_5"):
+        stored = published(weights)
+    else:
+        stored = published_gpt_oss(weights) if text["model_type"] == "gpt_oss" else join_experts(weights)
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -310,7 +364,13 @@ def make_case(name, seed, reference=None):
     elif config["model_type"].startswith("gemma3"):
         weights.pop("lm_head.weight", None)
     stored = one_by_one(weights) if options.get("one_by_one") else dict(weights)
-    stored = published(stored) if options.get("published") else stored
+    if options.get("mxfp4"):
+        weights = through_mxfp4(weights)
+        config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn"])
+    if config["model_type"] == "gpt_oss" and options.get("published"):
+        stored = published_gpt_oss(stored, options.get("mxfp4"))
+    elif options.get("published"):
+        stored = published(stored)
     runs = []
     if reference in (MLX, BOTH):
         runs.append(mlx_reference(model))
