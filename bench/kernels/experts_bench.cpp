@@ -53,7 +53,7 @@ std::vector<PackedWeight> random_router() {
 }
 
 mx::array apart(const mx::array& x, const ExpertsBlock& block) {
-  const auto choice = choose_experts(linear(x, block.router), block.chosen, block.softmax_order);
+  const auto choice = choose_experts(linear(x, block.router), block.routing, block.router_tensors);
   const auto sorted = sort_by_expert(choice.ids, kExperts);
   const auto merged = expert_linear(gather_rows(x, sorted), sorted, block.gate_up);
   const auto fed = expert_linear(gated_activation(merged, block.activation), sorted, block.down);
@@ -68,8 +68,8 @@ void run_mixtures(benchmark::State& state, const WeightFormat& format, bool is_b
   for (int layer = 0; layer < kLayers; ++layer) {
     layers.push_back({
         {router, no_bias},
-        kChosen,
-        SoftmaxOrder::kAfterTopK,
+        {.chosen = kChosen, .score = RouterScore::kSoftmaxOfChosen},
+        {},
         random_experts(format, 2 * kWide, kHidden),
         Activation::kSilu,
         random_experts(format, kHidden, kWide),

@@ -242,9 +242,9 @@ nn::LayerMixer token_mixer(const LayerParts& parts) {
 }
 
 nn::LayerMixer feed_forward(const LayerParts& parts) {
-  const auto scope = parts.weights / "mlp";
+  const auto scope = parts.weights / parts.config.feed_forward;
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
-    return nn::Moe(scope, parts.config.moe);
+    return nn::Moe(scope, parts.config.moe, parts.weights);
   }
   return nn::GatedMlp(scope, parts.config.mlp(parts.index));
 }

@@ -106,7 +106,13 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
 
 nn::MlpOptions DecoderConfig::mlp(int layer) const {
   const int own = layers.at(static_cast<std::size_t>(layer)).intermediate;
-  return {hidden, own > 0 ? own : intermediate, activation, joined_projections};
+  return {
+      .hidden = hidden,
+      .intermediate = own > 0 ? own : intermediate,
+      .activation = activation,
+      .joined = joined_projections,
+      .names = mlp_names,
+  };
 }
 
 nn::LayerInputOptions DecoderConfig::layer_inputs() const {
@@ -170,7 +176,8 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   DecoderConfig result;
   result.model_type = json_string(config, "model_type", "");
   result.hidden = static_cast<int>(json_int_in(config, "hidden_size", 1, kMaxSize));
-  result.intermediate = static_cast<int>(json_int_in(config, "intermediate_size", 1, kMaxSize));
+  result.intermediate =
+      static_cast<int>(read_size(config, "intermediate_size", defaults.intermediate, kMaxSize));
   result.vocab_size =
       static_cast<int>(read_size(config, "vocab_size", defaults.vocab_size, kMaxSize));
   const auto layer_count = json_int_in(config, "num_hidden_layers", 1, kMaxLayers);

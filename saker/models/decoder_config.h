@@ -29,10 +29,11 @@ namespace saker::models {
 
 // An architecture's defaults for missing fields; 0: derived from other fields.
 struct ConfigDefaults {
-  std::int64_t heads = 0;       // 0: must be given.
-  std::int64_t kv_heads = 0;    // 0: as many as heads.
-  std::int64_t head_dim = 0;    // 0: hidden_size / heads.
-  std::int64_t vocab_size = 0;  // 0: must be given.
+  std::int64_t heads = 0;         // 0: must be given.
+  std::int64_t kv_heads = 0;      // 0: as many as heads.
+  std::int64_t head_dim = 0;      // 0: hidden_size / heads.
+  std::int64_t vocab_size = 0;    // 0: must be given.
+  std::int64_t intermediate = 0;  // 0: must be given.
   std::int64_t context_length = 32768;
   kernels::Activation activation = kernels::Activation::kSilu;
   nn::RopeKeys rope = {};
@@ -88,11 +89,13 @@ struct DecoderConfig {
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
-  nn::GatedDeltaOptions delta;  // For linear-attention layers.
-  nn::MoeOptions moe;           // For layers with experts.
-  int layer_input_size = 0;     // See nn::LayerInputOptions.
-  bool bidirectional = false;   // See ModelInfo.
-  EmbeddingConfig embedding;    // Without a section in the file: the architecture's.
+  nn::GatedDeltaOptions delta;            // For linear-attention layers.
+  nn::MoeOptions moe;                     // For layers with experts.
+  std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
+  nn::MlpNames mlp_names;
+  int layer_input_size = 0;    // See nn::LayerInputOptions.
+  bool bidirectional = false;  // See ModelInfo.
+  EmbeddingConfig embedding;   // Without a section in the file: the architecture's.
   const RerankFormat* rerank = nullptr;
 
   nn::AttentionOptions attention(int layer) const;

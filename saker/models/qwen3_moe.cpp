@@ -40,10 +40,10 @@ nn::MoeOptions read_moe(const Json& json, const DecoderConfig& config) {
       chosen,
       options.experts
   );
-  options.chosen = static_cast<int>(chosen);
-  options.softmax_order = json_bool(json, "norm_topk_prob", false)
-                              ? kernels::SoftmaxOrder::kAfterTopK
-                              : kernels::SoftmaxOrder::kBeforeTopK;
+  options.routing.chosen = static_cast<int>(chosen);
+  options.routing.score = json_bool(json, "norm_topk_prob", false)
+                              ? kernels::RouterScore::kSoftmaxOfChosen
+                              : kernels::RouterScore::kSoftmax;
   options.activation = config.activation;
   return options;
 }

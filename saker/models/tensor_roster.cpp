@@ -23,6 +23,9 @@ using Modules = TensorRoster::Modules;
 using Kind = RosterModule::Kind;
 
 constexpr int kUnknown = 0;
+// Names of experts in the roster, whatever a checkpoint's are.
+constexpr std::string_view kStacks = "switch_mlp";
+constexpr std::string_view kFusedInputs = "gate_up_proj";
 
 RosterModule linear(int columns, int rows) {
   return {.kind = Kind::kLinear, .columns = columns, .rows = rows};
@@ -99,26 +102,68 @@ class LayerModules {
 
   void add_mlp(const LayerConfig& layer) {
     const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
-    put("mlp.down_proj", linear(inner, config_.hidden));
-    if (config_.joined_projections) {
-      put("mlp.gate_up_proj", linear(config_.hidden, 2 * inner));
+    add_mlp(config_.feed_forward, config_.mlp_names, inner, config_.joined_projections, true);
+  }
+
+  void add_mlp(
+      std::string_view scope, const nn::MlpNames& names, int inner, bool joined, bool gated
+  ) {
+    const auto in_scope = [&](std::string_view name) { return fmt::format("{}.{}", scope, name); };
+    put(in_scope(names.down), linear(inner, config_.hidden));
+    if (joined) {
+      put(in_scope(names.joined), linear(config_.hidden, 2 * inner));
       return;
     }
-    put("mlp.gate_proj", linear(config_.hidden, inner));
-    put("mlp.up_proj", linear(config_.hidden, inner));
+    if (gated) {
+      put(in_scope(names.gate), linear(config_.hidden, inner));
+    }
+    put(in_scope(names.up), linear(config_.hidden, inner));
   }
 
   void add_experts() {
-    const int count = config_.moe.experts;
-    const auto experts = [count](int columns, int rows) {
+    const nn::MoeOptions& moe = config_.moe;
+    const auto in_scope = [&](std::string_view name) {
+      return fmt::format("{}.{}", config_.feed_forward, name);
+    };
+    put(in_scope(moe.names.router), linear(config_.hidden, moe.experts));
+    for (const std::string_view name : {moe.names.choice_bias, moe.names.expert_scales}) {
+      if (!name.empty()) {
+        put(in_scope(name), {.kind = Kind::kTensor});
+      }
+    }
+    add_stacks(in_scope(kStacks));
+    const nn::SharedExpertOptions& shared = moe.shared;
+    if (shared.intermediate == 0) {
+      return;
+    }
+    add_mlp(
+        shared.beside ? std::string(shared.name) : in_scope(shared.name),
+        shared.names,
+        shared.intermediate,
+        shared.joined,
+        moe.gated
+    );
+    if (!shared.gate.empty()) {
+      put(in_scope(shared.gate), linear(config_.hidden, 1));
+    }
+  }
+
+  void add_stacks(const std::string& scope) {
+    const nn::MoeOptions& moe = config_.moe;
+    const auto experts = [&](int columns, int rows, std::string_view fused) {
       RosterModule stack = linear(columns, rows);
-      stack.experts = count;
+      stack.experts = moe.experts;
+      stack.fused = fused;
       return stack;
     };
-    put("mlp.gate", linear(config_.hidden, count));
-    put("mlp.switch_mlp.gate_proj", experts(config_.hidden, config_.moe.intermediate));
-    put("mlp.switch_mlp.up_proj", experts(config_.hidden, config_.moe.intermediate));
-    put("mlp.switch_mlp.down_proj", experts(config_.moe.intermediate, config_.hidden));
+    if (moe.gated) {
+      put(scope + ".gate_proj", experts(config_.hidden, moe.intermediate, kFusedInputs));
+      RosterModule fused = experts(config_.hidden, 2 * moe.intermediate, {});
+      fused.is_required = false;
+      put(fmt::format("{}.{}", scope, kFusedInputs), fused);
+    }
+    put(scope + ".up_proj", experts(config_.hidden, moe.intermediate, kFusedInputs));
+    put(scope + ".down_proj", experts(moe.intermediate, config_.hidden, {}));
   }
 
   Modules& modules_;
@@ -174,16 +219,54 @@ std::string_view without_scopes(std::string_view name) {
   return name;
 }
 
-// "layers.0.mlp.experts.3.up_proj" becomes "layers.0.mlp.switch_mlp.up_proj".
+struct Alias {
+  std::string_view name;
+  std::string_view usual;
+};
+
+// The usual name of an expert's projection.
+std::string_view projection_name(std::string_view name) {
+  constexpr std::array<Alias, 5> kAliases{{
+      {"w1", "gate_proj"},
+      {"w3", "up_proj"},
+      {"w2", "down_proj"},
+      {"fc1", "up_proj"},
+      {"fc2", "down_proj"},
+  }};
+  const auto* const found = std::ranges::find(kAliases, name, &Alias::name);
+  return found != kAliases.end() ? found->usual : name;
+}
+
+// "layers.0.mlp.experts.3.w1.weight" and the same without the number become
+// "layers.0.mlp.switch_mlp.gate_proj.weight".
 std::string stacked_name(std::string_view name) {
-  constexpr std::string_view kExperts = ".mlp.experts.";
-  const auto at = name.find(kExperts);
-  if (at == std::string_view::npos) {
-    return std::string(name);
+  constexpr std::array<Alias, 2> kWhole{{
+      {".block_sparse_moe.input_linear", kFusedInputs},
+      {".block_sparse_moe.output_linear", "down_proj"},
+  }};
+  for (const Alias& alias : kWhole) {
+    if (const auto at = name.find(alias.name); at != std::string_view::npos) {
+      const std::string_view leaf = name.substr(at + alias.name.size());
+      const std::string_view scope = name.substr(0, name.find('.', at + 1));
+      return fmt::format("{}.{}.{}{}", scope, kStacks, alias.usual, leaf);
+    }
   }
-  const std::string_view rest = name.substr(at + kExperts.size());
-  const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  return fmt::format("{}.mlp.switch_mlp{}", name.substr(0, at), rest.substr(digits));
+  constexpr std::array<std::string_view, 2> kExpertScopes{".experts.", ".switch_mlp."};
+  for (const std::string_view scope : kExpertScopes) {
+    const auto at = name.find(scope);
+    if (at == std::string_view::npos) {
+      continue;
+    }
+    std::string_view rest = name.substr(at + scope.size());
+    const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    const bool is_numbered = digits > 0 && digits < rest.size() && rest[digits] == '.';
+    rest.remove_prefix(is_numbered ? digits + 1 : 0);
+    const auto dot = std::min(rest.find('.'), rest.size());
+    const std::string_view leaf = rest.substr(dot);
+    const std::string_view projection = projection_name(rest.substr(0, dot));
+    return fmt::format("{}.{}.{}{}", name.substr(0, at), kStacks, projection, leaf);
+  }
+  return std::string(name);
 }
 
 }  // namespace
@@ -254,7 +337,8 @@ TensorRoster::TensorRoster(const EncoderConfig& config) {
 bool TensorRoster::has(std::string_view tensor) const {
   const std::string name = stacked_name(without_scopes(tensor));
   if (const auto lone = modules_.find(name); lone != modules_.end()) {
-    return lone->second.kind == Kind::kTensor;
+    // Fused experts have no leaf.
+    return lone->second.kind == Kind::kTensor || lone->second.experts > 0;
   }
   const auto dot = name.rfind('.');
   const auto module = modules_.find(name.substr(0, dot));

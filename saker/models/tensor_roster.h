@@ -35,6 +35,7 @@ struct RosterModule {
   int rows = 0;     // N, or the size of a norm; 0: unknown.
   int experts = 0;  // Weights stacked or one by one; 0: a single weight.
   bool is_required = true;
+  std::string_view fused = {};  // The module beside it that may hold it instead; empty: none.
 };
 
 class TensorRoster {

@@ -7,6 +7,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/tensor.h"
 #include "saker/kernels/layout/weight_format.h"
+#include "saker/nn/mlp_names.h"
 
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,9 @@ struct TensorRules {
       [](std::string_view, std::vector<std::int64_t> shape) {
         return SanitizedTensor{.shape = std::move(shape)};
       };
+
+  // Names of experts, which mlx-lm's model has stacked.
+  nn::MoeNames experts = {};
 
   // True for tensors that keep their dtype, whatever the others become.
   bool (*keeps_dtype)(std::string_view name) = [](std::string_view) { return false; };

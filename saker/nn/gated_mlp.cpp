@@ -7,20 +7,23 @@ namespace saker::nn {
 namespace {
 
 std::vector<MergedLinear::Part> inputs(const Weights& weights, const MlpOptions& options) {
-  if (options.joined) {
-    return {{weights / "gate_up_proj", 2 * options.intermediate}};
+  const MlpNames& names = options.names;
+  if (!options.gated) {
+    return {{weights / names.up, options.intermediate}};
   }
-  return {
-      {weights / "gate_proj", options.intermediate}, {weights / "up_proj", options.intermediate}
-  };
+  if (options.joined) {
+    return {{weights / names.joined, 2 * options.intermediate}};
+  }
+  return {{weights / names.gate, options.intermediate}, {weights / names.up, options.intermediate}};
 }
 
 }  // namespace
 
 GatedMlp::GatedMlp(const Weights& weights, const MlpOptions& options)
     : activation_(options.activation),
+      gated_(options.gated),
       gate_up_(inputs(weights, options), options.hidden),
-      down_(weights / "down_proj", options.intermediate, options.hidden) {}
+      down_(weights / options.names.down, options.intermediate, options.hidden) {}
 
 mx::array GatedMlp::operator()(const mx::array& x, const RowContext& adapters) const {
   if (const auto whole = block(adapters)) {
@@ -40,6 +43,9 @@ kernels::ResidualNorm GatedMlp::add_to(
 }
 
 std::optional<kernels::MlpBlock> GatedMlp::block(const RowContext& adapters) const {
+  if (!gated_) {
+    return std::nullopt;
+  }
   const auto gate_up = gate_up_.projection(adapters);
   const auto down = down_.projection(adapters);
   if (!gate_up || !down) {
@@ -49,7 +55,9 @@ std::optional<kernels::MlpBlock> GatedMlp::block(const RowContext& adapters) con
 }
 
 mx::array GatedMlp::activated(const mx::array& x, const RowContext& adapters) const {
-  return kernels::gated_activation(gate_up_(x, adapters), activation_);
+  const auto inner = gate_up_(x, adapters);
+  return gated_ ? kernels::gated_activation(inner, activation_)
+                : kernels::activation(inner, activation_);
 }
 
 }  // namespace saker::nn

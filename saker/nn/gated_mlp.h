@@ -2,12 +2,13 @@
 #pragma once
 
 // down(activation(gate(x)) * up(x)): the feed-forward part of most decoders
-// (https://arxiv.org/abs/2002.05202). Immutable.
+// (https://arxiv.org/abs/2002.05202); without a gate, down(activation(up(x))). Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/blocks.h"
 #include "saker/nn/linear.h"
+#include "saker/nn/mlp_names.h"
 #include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
@@ -20,7 +21,9 @@ struct MlpOptions {
   int hidden = 0;
   int intermediate = 0;
   kernels::Activation activation = kernels::Activation::kSilu;
-  bool joined = false;  // Gate and up are one tensor, `gate_up_proj`.
+  bool joined = false;  // Gate and up are one tensor.
+  bool gated = true;
+  MlpNames names = {};
 };
 
 class GatedMlp {
@@ -38,12 +41,13 @@ class GatedMlp {
   std::size_t nbytes() const { return gate_up_.nbytes() + down_.nbytes(); }
 
  private:
-  // The whole part as one operation; nullopt if adapters or formats part it.
+  // The whole part as one operation; nullopt if adapters, formats or a missing gate part it.
   std::optional<kernels::MlpBlock> block(const RowContext& adapters) const;
   // x [N, hidden] -> [N, intermediate]
   mx::array activated(const mx::array& x, const RowContext& adapters) const;
 
   kernels::Activation activation_;
+  bool gated_;
   MergedLinear gate_up_;
   Linear down_;
 };

@@ -1,185 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/moe.h"
 
-#include "saker/base/error.h"
-#include "saker/kernels/gpu/backend.h"
-#include "saker/kernels/layout/block_format.h"
-#include "saker/nn/weights/pack_key.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 namespace saker::nn {
 namespace {
 
-// One projection of an expert.
-struct ExpertTensors {
-  kernels::WeightTensors tensors;
-  PackKey key;
-};
-
-using Projection = std::vector<ExpertTensors>;  // By expert.
-
-bool is_plain(const kernels::WeightFormat& format) {
-  return format.bits == 0 && !kernels::is_block(format.kind);
+ExpertLinear read_inputs(const Weights& weights, const MoeOptions& options) {
+  const MoeNames& names = options.names;
+  std::vector<ExpertLinear::Part> parts;
+  if (options.gated) {
+    parts.push_back({names.stacked.gate, names.single.gate, options.intermediate});
+  }
+  parts.push_back({names.stacked.up, names.single.up, options.intermediate});
+  return {weights, names, names.fused_inputs, parts, {options.hidden, options.experts}};
 }
 
-// Converts experts to float32 if their floats, or their scales, have several dtypes: a GPU
-// multiplies all experts at once.
-void unify(Projection& projection) {
-  const PackKey& first = projection.front().key;
-  if (std::ranges::all_of(projection, [&](const auto& e) { return e.key == first; })) {
-    return;
-  }
-  const bool plain = is_plain(first.format);
-  for (auto& [tensors, key] : projection) {
-    require(
-        key.format == first.format || (plain && is_plain(key.format)),
-        ErrorCode::kUnsupported,
-        "[{}] is quantized otherwise than expert 0, which a GPU can't run",
-        tensors.name
-    );
-    if (plain) {
-      tensors.weight = as_float32(tensors.weight);
-    }
-    for (auto* tensor : {&tensors.scales, &tensors.biases}) {
-      if (*tensor) {
-        *tensor = as_float32(**tensor);
-      }
-    }
-  }
-  const auto format =
-      plain ? kernels::WeightFormat{.kind = kernels::WeightKind::kFloat32} : first.format;
-  for (auto& [tensors, key] : projection) {
-    key = pack_key(tensors, format);
-  }
+ExpertLinear read_down(const Weights& weights, const MoeOptions& options) {
+  const MoeNames& names = options.names;
+  return {
+      weights,
+      names,
+      names.fused_down,
+      {{names.stacked.down, names.single.down, options.hidden}},
+      {options.intermediate, options.experts},
+  };
 }
 
-void refuse_bias(const Weights& scope) {
-  require(
-      !scope.has("bias"),
-      ErrorCode::kUnsupported,
-      "[{}] experts with a bias can't be run",
-      scope.path("bias")
-  );
-}
-
-Projection read_stacked(const Weights& scope, int inputs, int experts) {
-  refuse_bias(scope);
-  auto stack = scope.stacked_tensors(experts);
-  const auto format = scope.linear_format(inputs);
-  Projection result;
-  for (auto& tensors : stack) {
-    const PackKey key = pack_key(tensors, format);
-    result.push_back({std::move(tensors), key});
-  }
-  return result;
-}
-
-Projection read_single(const Weights& weights, std::string_view name, int inputs, int experts) {
-  Projection result;
-  for (int expert = 0; expert < experts; ++expert) {
-    const auto scope = weights / "experts" / fmt::to_string(expert) / name;
-    refuse_bias(scope);
-    auto tensors = scope.linear_tensors();
-    const PackKey key = pack_key(tensors, scope.linear_format(inputs));
-    result.push_back({std::move(tensors), key});
-  }
-  return result;
-}
-
-Projection read_projection(
-    const Weights& weights, const ExpertLinear::Part& part, int inputs, int experts
+// A router's tensor [E], which some models store as [1, E].
+std::optional<mx::array> read_router_tensor(
+    const Weights& weights, std::string_view name, int experts
 ) {
-  const auto stacked = weights / "switch_mlp" / part.name;
-  auto result = stacked.has("weight") ? read_stacked(stacked, inputs, experts)
-                                      : read_single(weights, part.name, inputs, experts);
-  for (const auto& [tensors, key] : result) {
-    check_linear_shape(tensors, key.format, inputs, part.outputs);
+  if (name.empty()) {
+    return std::nullopt;
   }
-  if (!kernels::on_cpu()) {
-    unify(result);
+  const auto found = weights.find(name);
+  if (!found || found->shape.size() < 2) {
+    return weights.vector(name, experts);
   }
-  return result;
+  auto flat = mx::flatten(weights.array(name, {1, experts}));
+  flat.eval();
+  return flat;
 }
 
-// An expert's weights, those of one format joined.
-std::vector<kernels::ExpertPart> parts_of(
-    std::vector<Projection>& projections, std::size_t expert
-) {
-  std::vector<kernels::ExpertPart> parts;
-  std::optional<PackKey> last;
-  for (auto& projection : projections) {
-    auto& [tensors, key] = projection[expert];
-    if (last != key) {
-      parts.push_back({{}, key.format});
-      last = key;
-    }
-    parts.back().tensors.push_back(std::move(tensors));
+std::optional<GatedMlp> read_shared(const Weights& weights, const MoeOptions& options) {
+  const SharedExpertOptions& shared = options.shared;
+  if (shared.intermediate == 0) {
+    return std::nullopt;
   }
-  return parts;
+  const MlpOptions mlp{
+      .hidden = options.hidden,
+      .intermediate = shared.intermediate,
+      .activation = options.activation,
+      .joined = shared.joined,
+      .gated = options.gated,
+      .names = shared.names,
+  };
+  return GatedMlp(weights / shared.name, mlp);
 }
 
-kernels::ExpertWeights pack_experts(
-    const Weights& weights, const std::vector<ExpertLinear::Part>& parts, int inputs, int experts
-) {
-  std::vector<Projection> projections;
-  projections.reserve(parts.size());
-  for (const auto& part : parts) {
-    projections.push_back(read_projection(weights, part, inputs, experts));
+std::optional<Linear> read_shared_gate(const Weights& weights, const MoeOptions& options) {
+  const SharedExpertOptions& shared = options.shared;
+  if (shared.intermediate == 0 || shared.gate.empty()) {
+    return std::nullopt;
   }
-  std::vector<std::vector<kernels::ExpertPart>> by_expert;
-  by_expert.reserve(projections.front().size());
-  for (std::size_t expert = 0; expert < projections.front().size(); ++expert) {
-    by_expert.push_back(parts_of(projections, expert));
-  }
-  return kernels::ExpertWeights::pack(by_expert);
+  return Linear(weights / shared.gate, options.hidden, 1);
 }
 
 }  // namespace
 
-ExpertLinear::ExpertLinear(
-    const Weights& weights, const std::vector<Part>& parts, int inputs, int experts
-)
-    : weights_(pack_experts(weights, parts, inputs, experts)) {
-  modules_.reserve(parts.size());
-  for (const auto& part : parts) {
-    modules_.push_back((weights / "switch_mlp" / part.name).path(""));
-  }
-}
+Moe::Moe(const Weights& weights, const MoeOptions& options) : Moe(weights, options, weights) {}
 
-mx::array ExpertLinear::operator()(
-    const mx::array& x, const kernels::ExpertPermutation& sorted, const RowContext& adapters
-) const {
-  adapters.observe(x, sorted, modules_, weights_.experts());
-  return kernels::expert_linear(x, sorted, weights_);
-}
-
-Moe::Moe(const Weights& weights, const MoeOptions& options)
+Moe::Moe(const Weights& weights, const MoeOptions& options, const Weights& beside)
     : options_(options),
-      router_(Linear::in_float32(weights / "gate", options.hidden, options.experts)),
-      gate_up_(
-          weights,
-          {{"gate_proj", options.intermediate}, {"up_proj", options.intermediate}},
-          options.hidden,
-          options.experts
-      ),
-      down_(weights, {{"down_proj", options.hidden}}, options.intermediate, options.experts) {}
+      router_(Linear::in_float32(weights / options.names.router, options.hidden, options.experts)),
+      router_tensors_{
+          read_router_tensor(weights, options.names.choice_bias, options.experts),
+          read_router_tensor(weights, options.names.expert_scales, options.experts),
+      },
+      inputs_(read_inputs(weights, options)),
+      down_(read_down(weights, options)),
+      shared_(read_shared(options.shared.beside ? beside : weights, options)),
+      shared_gate_(read_shared_gate(weights, options)) {}
 
 mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto whole = block(x, adapters);
-  return whole ? kernels::experts_block(x, *whole) : parted(x, adapters);
+  const auto routed = whole ? kernels::experts_block(x, *whole) : parted(x, adapters);
+  return shared_ ? with_shared(routed, x, adapters) : routed;
 }
 
 kernels::ResidualNorm Moe::add_to(
     const ResidualTarget& target, const mx::array& x, const RowContext& adapters
 ) const {
-  const auto whole = block(x, adapters);
+  const auto whole = shared_ ? std::nullopt : block(x, adapters);
   if (!whole) {
-    return target.add(parted(x, adapters), adapters);
+    return target.add((*this)(x, adapters), adapters);
   }
   const auto next = target.next();
   return target.norm.changed(kernels::experts_block(x, *whole, next), adapters);
@@ -193,9 +109,9 @@ std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowCon
   }
   kernels::ExpertsBlock whole{
       *router,
-      options_.chosen,
-      options_.softmax_order,
-      gate_up_.weights(),
+      options_.routing,
+      router_tensors_,
+      inputs_.weights(),
       options_.activation,
       down_.weights(),
   };
@@ -204,16 +120,30 @@ std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowCon
 
 mx::array Moe::parted(const mx::array& x, const RowContext& adapters) const {
   const auto choice =
-      kernels::choose_experts(router_(x, adapters), options_.chosen, options_.softmax_order);
+      kernels::choose_experts(router_(x, adapters), options_.routing, router_tensors_);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
-  const auto gate_up = gate_up_(kernels::gather_rows(x, sorted), sorted, adapters);
-  const auto fed = down_(kernels::gated_activation(gate_up, options_.activation), sorted, adapters);
-  return kernels::combine_experts(fed, sorted, choice.weights);
+  const auto inner = inputs_(kernels::gather_rows(x, sorted), sorted, adapters);
+  const auto activated = options_.gated ? kernels::gated_activation(inner, options_.activation)
+                                        : kernels::activation(inner, options_.activation);
+  return kernels::combine_experts(down_(activated, sorted, adapters), sorted, choice.weights);
+}
+
+mx::array Moe::with_shared(const mx::array& routed, const mx::array& x, const RowContext& adapters)
+    const {
+  auto shared = (*shared_)(x, adapters);
+  if (shared_gate_) {
+    const auto share =
+        kernels::activation((*shared_gate_)(x, adapters), kernels::Activation::kLogistic);
+    shared = mx::multiply(shared, share);
+  }
+  const auto sum = mx::add(routed, shared);
+  return options_.shared.averaged ? mx::multiply(sum, mx::array(0.5F, sum.dtype())) : sum;
 }
 
 std::size_t Moe::nbytes() const {
-  return router_.nbytes() + static_cast<std::size_t>(options_.chosen) *
-                                (gate_up_.expert_nbytes() + down_.expert_nbytes());
+  const auto chosen = static_cast<std::size_t>(options_.routing.chosen);
+  return router_.nbytes() + chosen * (inputs_.expert_nbytes() + down_.expert_nbytes()) +
+         (shared_ ? shared_->nbytes() : 0) + (shared_gate_ ? shared_gate_->nbytes() : 0);
 }
 
 }  // namespace saker::nn

@@ -36,12 +36,18 @@ double true_activation(double x, Activation activation) {
       return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
     case Activation::kGelu:
       return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+    case Activation::kRelu2:
+      return x > 0 ? x * x : 0;
   }
   return 0;
 }
 
 constexpr Activation kAll[] = {
-    Activation::kLogistic, Activation::kSilu, Activation::kGeluTanh, Activation::kGelu
+    Activation::kLogistic,
+    Activation::kSilu,
+    Activation::kGeluTanh,
+    Activation::kGelu,
+    Activation::kRelu2,
 };
 
 // Points between -20 and 20, dense near 0.
@@ -102,10 +108,11 @@ TEST_P(ActivationTest, ExtremesAreQuiet) {
   for (const Activation activation : kAll) {
     const auto got = floats_of(gated_activation(merged, activation));
     const bool bounded = activation == Activation::kLogistic;
+    const bool squared = activation == Activation::kRelu2;
     EXPECT_EQ(got[0], 0.0F);
     EXPECT_NEAR(got[1], 0.0F, 1e-36F);
-    EXPECT_EQ(got[2], bounded ? 1.0F : 200.0F);
-    EXPECT_EQ(got[3], bounded ? 1.0F : 1e30F);
+    EXPECT_EQ(got[2], bounded ? 1.0F : squared ? 40000.0F : 200.0F);
+    EXPECT_EQ(got[3], bounded ? 1.0F : squared ? inf : 1e30F);
     EXPECT_EQ(got[4], bounded ? 1.0F : inf);
     EXPECT_TRUE(std::isnan(got[5]));
   }

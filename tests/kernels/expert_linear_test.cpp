@@ -52,7 +52,8 @@ float largest_difference(const mx::array& a, const mx::array& b) {
 mx::array mixture(
     const mx::array& x, const mx::array& scores, int chosen, const ExpertWeights& weights
 ) {
-  const auto choice = choose_experts(scores, chosen, SoftmaxOrder::kAfterTopK);
+  const auto choice =
+      choose_experts(scores, {.chosen = chosen, .score = RouterScore::kSoftmaxOfChosen});
   const auto sorted = sort_by_expert(choice.ids, weights.experts());
   return combine_experts(
       expert_linear(gather_rows(x, sorted), sorted, weights), sorted, choice.weights
@@ -124,9 +125,8 @@ TEST_P(ExpertLinearTest, IsNearTheReference) {
     const int columns = format.group_size == 0 ? 65 : column_unit(format);
     const auto weights = ExpertWeights::pack(random_experts(format, 6, 24, columns, 2), format);
     const auto x = random_rows(30, columns, 3);
-    const auto sorted = sort_by_expert(
-        choose_experts(random_rows(30, 6, 8), 2, SoftmaxOrder::kBeforeTopK).ids, weights.experts()
-    );
+    const auto sorted =
+        sort_by_expert(choose_experts(random_rows(30, 6, 8), {.chosen = 2}).ids, weights.experts());
     const auto gathered = gather_rows(x, sorted);
     const auto reference = expert_linear_reference(gathered, sorted, weights);
     const float size = mx::max(mx::abs(reference)).item<float>();

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -25,6 +26,12 @@ namespace {
 constexpr int kHidden = 256;
 constexpr int kWide = 256;
 constexpr WeightFormat kFloats{.kind = WeightKind::kFloat32};
+constexpr std::array kScores{
+    RouterScore::kSoftmax,
+    RouterScore::kSoftmaxOfChosen,
+    RouterScore::kSigmoid,
+    RouterScore::kSqrtSoftplus,
+};
 constexpr WeightFormat kFourBits{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};
 
 // Experts with parts in these formats, expert e those from number e on.
@@ -66,8 +73,8 @@ struct Mixture {
       : router({PackedWeight::pack({random_weight(kFloats, experts, kHidden, seed)}, kFloats)}),
         block{
             {router, bias},
-            chosen,
-            seed % 2 == 0 ? SoftmaxOrder::kBeforeTopK : SoftmaxOrder::kAfterTopK,
+            {.chosen = chosen, .score = kScores[seed % kScores.size()]},
+            {},
             ExpertWeights::pack(random_parts(
                 formats,
                 experts,
@@ -84,10 +91,13 @@ struct Mixture {
 
   // The composition that the block stands for.
   mx::array apart(const mx::array& x) const {
-    const auto choice = choose_experts(linear(x, block.router), block.chosen, block.softmax_order);
+    const auto choice =
+        choose_experts(linear(x, block.router), block.routing, block.router_tensors);
     const auto sorted = sort_by_expert(choice.ids, block.gate_up.experts());
     const auto merged = expert_linear(gather_rows(x, sorted), sorted, block.gate_up);
-    const auto fed = expert_linear(gated_activation(merged, block.activation), sorted, block.down);
+    const auto activated = merged.shape(1) == kWide ? activation(merged, block.activation)
+                                                    : gated_activation(merged, block.activation);
+    const auto fed = expert_linear(activated, sorted, block.down);
     return combine_experts(fed, sorted, choice.weights);
   }
 };
@@ -165,6 +175,33 @@ TEST_P(ExpertsBlockTest, RowsAreIndependent) {
   }));
 }
 
+TEST_P(ExpertsBlockTest, RunsExpertsWithoutGates) {
+  Mixture mixture({kFourBits}, 5, 2, true, 3);
+  mixture.block.gate_up = ExpertWeights::pack(random_parts({kFourBits}, 5, {kWide}, kHidden, 8));
+  mixture.block.activation = Activation::kRelu2;
+  for (const int rows : {1, 3, 40}) {
+    const auto x = random_rows(rows, kHidden, 6);
+    ASSERT_TRUE(runs_experts_block(x, mixture.block));
+    EXPECT_TRUE(same_bits(to_vector(experts_block(x, mixture.block)), to_vector(mixture.apart(x))));
+  }
+}
+
+TEST_P(ExpertsBlockTest, FollowsTheRoutersRules) {
+  Mixture mixture({kFourBits}, 6, 2, true, 1);
+  const auto x = random_rows(9, kHidden, 6);
+  const auto plain = to_vector(experts_block(x, mixture.block));
+  const auto values = to_vector(random_rows(1, 6, 4));
+  mixture.block.routing.groups = 3;
+  mixture.block.routing.kept_groups = 2;
+  mixture.block.routing.scale = 2.0F;
+  mixture.block.router_tensors = {
+      .bias = mx::array(values.begin(), {6}), .scales = mx::array(values.begin(), {6})
+  };
+  const auto got = to_vector(experts_block(x, mixture.block));
+  EXPECT_FALSE(same_bits(got, plain));
+  EXPECT_TRUE(same_bits(got, to_vector(mixture.apart(x))));
+}
+
 TEST(ExpertsBlock, ReadsStridedRows) {
   const Mixture mixture({kFourBits}, 4, 2, false, 1);
   const auto x = mx::transpose(random_rows(kHidden, 7, 1));
@@ -195,7 +232,7 @@ TEST(ExpertsBlock, RefusesWhatDoesNotFit) {
   EXPECT_THROW(experts_block(random_rows(2, kHidden - 32, 1), mixture.block), Error);
   EXPECT_THROW(experts_block(random_rows(2, kHidden, 1), mixture.block, random_next(3, 1)), Error);
   ExpertsBlock many = mixture.block;
-  many.chosen = 5;
+  many.routing.chosen = 5;
   EXPECT_THROW(experts_block(random_rows(2, kHidden, 1), many), Error);
   ExpertsBlock turned = mixture.block;
   turned.gate_up = turned.down;

@@ -82,9 +82,9 @@ TEST(Config, QwenMoeReadsItsRouter) {
   const Json named{{"moe_intermediate_size", 24}, {"num_experts", 5}, {"num_experts_per_tok", 3}};
   EXPECT_EQ(moe(named).intermediate, 24);
   EXPECT_EQ(moe(named).experts, 5);
-  EXPECT_EQ(moe(named).chosen, 3);
-  EXPECT_EQ(moe(named).softmax_order, kernels::SoftmaxOrder::kBeforeTopK);
-  EXPECT_EQ(moe({{"norm_topk_prob", true}}).softmax_order, kernels::SoftmaxOrder::kAfterTopK);
+  EXPECT_EQ(moe(named).routing.chosen, 3);
+  EXPECT_EQ(moe(named).routing.score, kernels::RouterScore::kSoftmax);
+  EXPECT_EQ(moe({{"norm_topk_prob", true}}).routing.score, kernels::RouterScore::kSoftmaxOfChosen);
   auto second = config_with("qwen3_moe", {{"num_local_experts", 6}});
   second.erase("num_experts");
   EXPECT_EQ(qwen3_moe().read(second).moe.experts, 6);

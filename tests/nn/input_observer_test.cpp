@@ -127,7 +127,7 @@ TEST_P(ObservedLayers, ExpertsHandOutRowsByExpert) {
   EXPECT_TRUE(same_rows(*gate.experts, *down.experts));
   const Linear router =
       Linear::in_float32(Weights(random.tensors(), {}) / "mlp" / "gate", options.hidden, kExperts);
-  const auto choice = kernels::choose_experts(router(x, {}), 2, options.softmax_order);
+  const auto choice = kernels::choose_experts(router(x, {}), options.routing);
   const auto sorted = kernels::sort_by_expert(choice.ids, kExperts);
   EXPECT_TRUE(same_rows(*gate.experts, sorted.experts));
   EXPECT_TRUE(same_rows(gate.rows, kernels::gather_rows(x, sorted)));

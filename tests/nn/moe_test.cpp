@@ -31,8 +31,7 @@ constexpr MoeOptions kOptions{
     .hidden = 32,
     .intermediate = 64,
     .experts = kExperts,
-    .chosen = 2,
-    .softmax_order = kernels::SoftmaxOrder::kAfterTopK,
+    .routing = {.chosen = 2, .score = kernels::RouterScore::kSoftmaxOfChosen},
 };
 
 void add(
@@ -101,8 +100,7 @@ TEST(Moe, IsTheSharedSumOfItsMlps) {
   const auto x = random_rows(9);
   const auto y = Moe(weights, kOptions)(x, {});
   const Linear router(weights / "gate", kOptions.hidden, kExperts);
-  const auto choice =
-      kernels::choose_experts(router(x, {}), kOptions.chosen, kOptions.softmax_order);
+  const auto choice = kernels::choose_experts(router(x, {}), kOptions.routing);
   auto expected = mx::zeros(x.shape(), mx::float32);
   for (int expert = 0; expert < kExperts; ++expert) {
     const GatedMlp mlp(
@@ -193,7 +191,7 @@ TEST(Moe, ReadsScalesOfSeveralDtypes) {
 // Rows of an expert have the bits that they have where all experts are in its formats.
 TEST(Moe, ExpertsKeepTheirFormats) {
   MoeOptions options = kOptions;
-  options.chosen = 1;
+  options.routing.chosen = 1;
   constexpr WeightFormat kHalf{.kind = WeightKind::kBFloat16};
   const auto x = random_rows(12);
   const auto run = [&](const TensorMap& tensors) {
@@ -216,7 +214,7 @@ TEST(Moe, ExpertsKeepTheirFormats) {
       }
     }
     const Linear router = Linear::in_float32(Weights(usual, {}) / "gate", options.hidden, kExperts);
-    const auto ids = kernels::choose_experts(router(x, {}), 1, options.softmax_order).ids;
+    const auto ids = kernels::choose_experts(router(x, {}), options.routing).ids;
     const auto is_other = mx::equal(ids, mx::array(2));
     EXPECT_TRUE(mx::any(is_other).item<bool>() && !mx::all(is_other).item<bool>());
     EXPECT_TRUE(same(run(mixed), mx::where(is_other, run(others), run(usual))));

@@ -14,6 +14,7 @@ enum class Activation : std::uint8_t {
   kSilu,      // x * sigmoid(x)
   kGeluTanh,  // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
   kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
+  kRelu2,     // max(x, 0)^2
 };
 
 // activation(gate) * up. `merged` [N, 2 * F] is the output of a merged projection: gate in columns

@@ -22,8 +22,6 @@
 namespace saker::load {
 namespace {
 
-constexpr std::string_view kExperts = ".mlp.experts.";
-
 const Json& text_part(const Json& config) {
   const auto text = config.find("text_config");
   return text != config.end() && text->is_object() ? *text : config;
@@ -60,26 +58,92 @@ std::string mlx_name(const std::string& name, const TensorMap& tensors, std::str
   return bare && !models::is_of_embedding_head(name) ? fmt::format("model.{}", name) : name;
 }
 
-// "P.mlp.experts.3.up_proj.weight" is part 3 of "P.mlp.switch_mlp.up_proj.weight".
+// "P.experts.3.up_proj.weight" is part 3 of "P.switch_mlp.up_proj.weight".
 struct ExpertName {
   std::string stack;
   std::size_t expert = 0;
 };
 
-std::optional<ExpertName> expert_name(std::string_view name) {
-  const auto at = name.find(kExperts);
+std::string_view stacked_projection(std::string_view single, const nn::MoeNames& names) {
+  return single == names.single.gate   ? names.stacked.gate
+         : single == names.single.up   ? names.stacked.up
+         : single == names.single.down ? names.stacked.down
+                                       : single;
+}
+
+std::optional<ExpertName> expert_name(std::string_view name, const nn::MoeNames& names) {
+  const std::string scope = fmt::format(".{}.", names.experts);
+  const auto at = name.find(scope);
   if (at == std::string_view::npos) {
     return std::nullopt;
   }
-  const std::string_view rest = name.substr(at + kExperts.size());
+  const std::string_view rest = name.substr(at + scope.size());
   ExpertName result;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), result.expert);
   const auto digits = static_cast<std::size_t>(end - rest.data());
   if (error != std::errc() || digits == rest.size() || rest[digits] != '.') {
     return std::nullopt;
   }
-  result.stack = fmt::format("{}.mlp.switch_mlp{}", name.substr(0, at), rest.substr(digits));
+  const std::string_view module = rest.substr(digits + 1);
+  const auto dot = std::min(module.find('.'), module.size());
+  result.stack = fmt::format(
+      "{}.{}.{}{}",
+      name.substr(0, at),
+      names.stacks,
+      stacked_projection(module.substr(0, dot), names),
+      module.substr(dot)
+  );
   return result;
+}
+
+// True for the tensor `fused` of a mixture; `scope` becomes the mixture's scope.
+bool is_fused(std::string_view name, std::string_view fused, std::string_view& scope) {
+  const bool found = name.size() > fused.size() && name.ends_with(fused) &&
+                     name[name.size() - fused.size() - 1] == '.';
+  scope = found ? name.substr(0, name.size() - fused.size() - 1) : scope;
+  return found;
+}
+
+// Half of the rows of each expert in a tensor [E, 2 F, K].
+ModelTensor half_of_experts(std::string name, const Tensor& tensor, std::size_t half) {
+  ModelTensor result{.name = std::move(name), .parts = {}, .stacked = true, .offset = 0.0F};
+  Tensor part = tensor;
+  part.shape = {tensor.shape[1] / 2, tensor.shape[2]};
+  for (std::size_t expert = 0; expert < static_cast<std::size_t>(tensor.shape[0]); ++expert) {
+    const std::size_t offset = (2 * expert + half) * part.nbytes();
+    part.data = std::shared_ptr<const std::byte>(tensor.data, tensor.data.get() + offset);
+    result.parts.push_back(part);
+  }
+  return result;
+}
+
+// A fused tensor of experts as stacks; empty for other tensors.
+std::vector<ModelTensor> unfused(
+    const std::string& name, const Tensor& tensor, const nn::MoeNames& names
+) {
+  std::string_view scope;
+  const bool is_inputs = is_fused(name, names.fused_inputs, scope);
+  if (!is_inputs && !is_fused(name, names.fused_down, scope)) {
+    return {};
+  }
+  require(
+      tensor.shape.size() == 3 && (!is_inputs || tensor.shape[1] % 2 == 0) &&
+          !names.fused_transposed,
+      ErrorCode::kUnsupported,
+      "{} is {}, expected a stack of experts whose outputs are rows",
+      quote(name),
+      shape_text(tensor.shape)
+  );
+  const auto stack = [&](std::string_view projection) {
+    return fmt::format("{}.{}.{}.weight", scope, names.stacks, projection);
+  };
+  if (!is_inputs) {
+    return {{.name = stack(names.stacked.down), .parts = {tensor}, .stacked = false}};
+  }
+  return {
+      half_of_experts(stack(names.stacked.gate), tensor, 0),
+      half_of_experts(stack(names.stacked.up), tensor, 1),
+  };
 }
 
 ModelTensor stacked(const std::string& name, const std::map<std::size_t, Tensor>& experts) {
@@ -124,8 +188,15 @@ std::vector<ModelTensor> mlx_weights(const TensorMap& tensors, const Json& confi
       continue;
     }
     const std::string renamed = mlx_name(name, tensors, scope);
-    if (const auto expert = expert_name(renamed)) {
+    const auto expert = expert_name(renamed, rules.experts);
+    auto stacks = unfused(renamed, tensor, rules.experts);
+    if (expert) {
       experts[expert->stack].emplace(expert->expert, tensor);
+    } else if (!stacks.empty()) {
+      for (ModelTensor& stack : stacks) {
+        const std::string own_name = stack.name;
+        named.emplace(own_name, std::move(stack));
+      }
     } else {
       ModelTensor one{.name = renamed, .parts = {tensor}, .stacked = false, .offset = 0.0F};
       if (sanitizes) {

@@ -84,6 +84,8 @@ std::string_view activation_name(kernels::Activation activation) {
       return "gelu_pytorch_tanh";
     case kernels::Activation::kGelu:
       return "gelu";
+    case kernels::Activation::kRelu2:
+      return "relu2";
     default:
       return "sigmoid";
   }
@@ -223,13 +225,13 @@ class MetadataMaker {
       return;
     }
     keys_.expect(
-        decoder_.moe.softmax_order == kernels::SoftmaxOrder::kAfterTopK,
+        decoder_.moe.routing.score == kernels::RouterScore::kSoftmaxOfChosen,
         "norm_topk_prob",
         "false",
         "true"
     );
     keys_.add_integer("expert_count", decoder_.moe.experts);
-    keys_.add_integer("expert_used_count", decoder_.moe.chosen);
+    keys_.add_integer("expert_used_count", decoder_.moe.routing.chosen);
     keys_.add_integer("expert_feed_forward_length", decoder_.moe.intermediate);
   }
 

@@ -60,9 +60,13 @@ class ModuleCheck {
   void run() const {
     const std::string weight =
         module_.kind == RosterModule::Kind::kTensor ? name_ : name_ + ".weight";
-    const auto found = named_.find(weight);
+    auto found = named_.find(weight);
+    if (found == named_.end() && module_.experts > 0) {
+      found = named_.find(name_);  // Fused experts have no leaf.
+    }
     if (found == named_.end()) {
-      require(!module_.is_required, ErrorCode::kCorruptData, "[{}] tensor is missing", weight);
+      const bool is_missing = module_.is_required && !has_fused();
+      require(!is_missing, ErrorCode::kCorruptData, "[{}] tensor is missing", weight);
       return;
     }
     check_count(weight, found->second);
@@ -79,6 +83,16 @@ class ModuleCheck {
   bool is_norm() const {
     return module_.kind == RosterModule::Kind::kNorm ||
            module_.kind == RosterModule::Kind::kLayerNorm;
+  }
+
+  // True if another module holds this one.
+  bool has_fused() const {
+    if (module_.fused.empty()) {
+      return false;
+    }
+    const std::string fused =
+        fmt::format("{}{}", name_.substr(0, name_.rfind('.') + 1), module_.fused);
+    return named_.contains(fused) || named_.contains(fused + ".weight");
   }
 
   // A stack is one tensor for all experts, or one per expert.

@@ -29,7 +29,7 @@ bool is_float(DType dtype) {
          dtype == DType::kFloat64;
 }
 
-kernels::WeightFormat float_format(DType dtype, const std::string& path) {
+kernels::WeightFormat format_of_floats(DType dtype, const std::string& path) {
   switch (dtype) {
     case DType::kFloat32:
       return {.kind = kernels::WeightKind::kFloat32};
@@ -169,15 +169,39 @@ kernels::WeightFormat Weights::linear_format(int columns) const {
   const auto scales = find("scales");
   // Float weights are plain even if the configuration still describes codes.
   if (!scales && is_float(weight.dtype)) {
-    return float_format(weight.dtype, path("weight"));
+    return format_of_floats(weight.dtype, path("weight"));
   }
   if (const auto entry = overrides.find(scope_); entry != overrides.end()) {
-    return entry->second ? *entry->second : float_format(weight.dtype, path("weight"));
+    return entry->second ? *entry->second : format_of_floats(weight.dtype, path("weight"));
   }
   if (scales) {
     return stored_format(weight, *scales, columns, path("weight"));
   }
-  return float_format(weight.dtype, path("weight"));
+  return format_of_floats(weight.dtype, path("weight"));
+}
+
+kernels::WeightFormat Weights::float_format(std::string_view name) const {
+  const auto found = find(name);
+  require(found.has_value(), ErrorCode::kCorruptData, "[{}] tensor is missing", path(name));
+  return format_of_floats(found->dtype, path(name));
+}
+
+std::vector<Tensor> Weights::stack(std::string_view name, int count) const {
+  const Tensor whole = take(name);
+  require(
+      whole.shape.size() > 1 && whole.shape.front() == count,
+      ErrorCode::kCorruptData,
+      "[{}] shape {}, expected a stack of {} layers",
+      path(name),
+      shape_text(whole.shape),
+      count
+  );
+  std::vector<Tensor> parts;
+  parts.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    parts.push_back(layer_of(whole, i));
+  }
+  return parts;
 }
 
 std::vector<kernels::WeightTensors> Weights::stacked_tensors(int count) const {

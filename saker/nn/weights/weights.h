@@ -70,6 +70,8 @@ class Weights {
   // The format of this scope's linear layer of `columns` inputs. It is quantized exactly if `scales`
   // exists; shapes and dtypes complete the configuration.
   kernels::WeightFormat linear_format(int columns) const;
+  // The format of a tensor of floats. Throws kCorruptData if it is missing, kUnsupported for others.
+  kernels::WeightFormat float_format(std::string_view name) const;
 
   // These take.
   // Throws kCorruptData naming the missing tensor.
@@ -79,6 +81,8 @@ class Weights {
   mx::array vector(std::string_view name, int size) const;
   // A float tensor of this shape as float32. Throws kCorruptData for another shape.
   mx::array array(std::string_view name, const std::vector<int>& shape) const;
+  // The `count` parts of a tensor [count, ...]. Throws kCorruptData for another shape.
+  std::vector<Tensor> stack(std::string_view name, int count) const;
   // The tensors of this scope's linear layer.
   kernels::WeightTensors linear_tensors() const;
   // A stack of `count` layers (weight [count, N, K], scales and biases alike): the tensors of each.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,22 +20,24 @@ namespace saker::kernels {
 namespace {
 
 struct ChooseBody {
-  int count;
-  SoftmaxOrder rule;
+  RouterOptions options;
+  RouterTensors tensors;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [count = count,
-            rule = rule,
-            scores = StridedRows(inputs[0]),
+    return [options = options,
+            tensors = tensors,
+            logits = StridedRows(inputs[0]),
             ids = outputs[0].data<int>(),
             weights = outputs[1].data<float>()]() mutable {
-      const HeadRows from = scores.resolve();
-      const auto width = static_cast<std::size_t>(scores.width());
-      const auto chosen = static_cast<std::size_t>(count);
+      const HeadRows from = logits.resolve();
+      const auto width = static_cast<std::size_t>(logits.width());
+      const auto chosen = static_cast<std::size_t>(options.chosen);
+      const RowRouter router(options, tensors);
       // An exponential costs about as much as reading 16 floats.
-      each_row(scores.rows(), 16L * scores.width(), [&](int row) {
+      each_row(logits.rows(), 16L * logits.width(), [&](int row) {
         const auto at = static_cast<std::size_t>(row) * chosen;
-        choose_row({StridedRows::at(from, row, 0), width}, rule, {ids + at, chosen}, weights + at);
+        const std::span<const float> of_row(StridedRows::at(from, row, 0), width);
+        choose_row(of_row, router, {ids + at, chosen}, weights + at);
       });
     };
   }
@@ -63,14 +66,58 @@ void check_combined(const mx::array& y, const ExpertPermutation& sorted, const m
   );
 }
 
-void check_scores(const mx::array& scores, int count) {
+// A router's scores, which become weights.
+mx::array scores_of(const mx::array& logits, RouterScore score) {
+  switch (score) {
+    case RouterScore::kSoftmax:
+      return mx::softmax(logits, 1, true);
+    case RouterScore::kSoftmaxOfChosen:
+      return logits;
+    case RouterScore::kSigmoid:
+      return mx::sigmoid(logits);
+    case RouterScore::kSqrtSoftplus:
+      return mx::sqrt(mx::logaddexp(logits, mx::array(0.0F)));
+  }
+  throw Error(ErrorCode::kInternal, "[experts] unknown score");
+}
+
+// Keys that the choice compares. Experts of groups that are not kept have -inf.
+mx::array keys_of(
+    const mx::array& logits,
+    const mx::array& scores,
+    const RouterOptions& options,
+    const RouterTensors& tensors
+) {
+  auto keys = compares_logits(options, tensors) ? logits : scores;
+  if (tensors.bias) {
+    keys = keys + *tensors.bias;
+  }
+  if (options.groups == 1) {
+    return keys;
+  }
+  const int rows = keys.shape(0);
+  const int size = keys.shape(1) / options.groups;
+  const auto grouped = mx::reshape(keys, {rows, options.groups, size});
+  const int taken = options.group_score == GroupScore::kLargestTwo ? std::min(2, size) : 1;
+  const auto largest =
+      mx::slice(mx::sort(grouped, 2), {0, 0, size - taken}, {rows, options.groups, size});
+  // The rank of each group.
+  const auto ranks = mx::argsort(mx::argsort(mx::negative(mx::sum(largest, 2)), 1), 1);
+  const auto kept = mx::less(ranks, mx::array(options.kept_groups, ranks.dtype()));
+  const auto none = mx::array(-std::numeric_limits<float>::infinity());
+  return mx::reshape(mx::where(mx::expand_dims(kept, 2), grouped, none), keys.shape());
+}
+
+void check_logits(
+    const mx::array& logits, const RouterOptions& options, const RouterTensors& tensors
+) {
   require(
-      scores.ndim() == 2 && count > 0 && count <= scores.shape(1),
+      logits.ndim() == 2,
       ErrorCode::kInternal,
-      "[experts] got scores [{}], expected [N, E] with E of at least {}",
-      fmt::join(scores.shape(), ", "),
-      count
+      "[experts] got logits of {} dimensions, expected [N, E]",
+      logits.ndim()
   );
+  check_router(options, tensors, logits.shape(1));
 }
 
 void check_ids(const mx::array& ids) {
@@ -84,29 +131,51 @@ void check_ids(const mx::array& ids) {
 
 }  // namespace
 
-ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule) {
-  check_scores(scores, count);
+ExpertChoice choose_experts(
+    const mx::array& logits, const RouterOptions& options, const RouterTensors& tensors
+) {
+  check_logits(logits, options, tensors);
   if (!on_cpu()) {
-    return choose_experts_reference(scores, count, rule);
+    return choose_experts_reference(logits, options, tensors);
   }
-  const mx::Shape shape = {scores.shape(0), count};
+  const mx::Shape shape = {logits.shape(0), options.chosen};
   const auto chosen = cpu_operation(
       "ChooseExperts",
       {shape, shape},
       {mx::int32, mx::float32},
-      {mx::astype(scores, mx::float32)},
-      ChooseBody{count, rule}
+      {mx::astype(logits, mx::float32)},
+      ChooseBody{options, tensors}
   );
   return {chosen[0], chosen[1]};
 }
 
-ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule) {
-  check_scores(scores, count);
-  const auto all = mx::softmax(mx::astype(scores, mx::float32), 1, true);
-  const auto order = mx::argsort(mx::negative(mx::astype(scores, mx::float32)), 1);
-  const auto ids = mx::astype(mx::slice(order, {0, 0}, {scores.shape(0), count}), mx::int32);
-  const auto weights = mx::take_along_axis(all, ids, 1);
-  return {ids, rule == SoftmaxOrder::kBeforeTopK ? weights : weights / mx::sum(weights, 1, true)};
+ExpertChoice choose_experts_reference(
+    const mx::array& logits, const RouterOptions& options, const RouterTensors& tensors
+) {
+  check_logits(logits, options, tensors);
+  mx::array capped = mx::astype(logits, mx::float32);
+  if (options.softcap > 0.0F) {
+    const mx::array cap(options.softcap);
+    capped = cap * mx::tanh(capped / cap);
+  }
+  const mx::array scores = scores_of(capped, options.score);
+  const auto order = mx::argsort(mx::negative(keys_of(capped, scores, options, tensors)), 1);
+  const auto ids =
+      mx::astype(mx::slice(order, {0, 0}, {logits.shape(0), options.chosen}), mx::int32);
+  auto weights = mx::take_along_axis(scores, ids, 1);
+  if (options.score == RouterScore::kSoftmaxOfChosen) {
+    weights = mx::softmax(weights, 1, true);
+  }
+  if (options.normalized) {
+    weights = weights / (mx::sum(weights, 1, true) + mx::array(options.epsilon));
+  }
+  if (options.scale != 1.0F) {
+    weights = weights * mx::array(options.scale);
+  }
+  if (tensors.scales) {
+    weights = weights * mx::take(*tensors.scales, ids);
+  }
+  return {ids, weights};
 }
 
 ExpertPermutation sort_by_expert(const mx::array& ids, int experts) {

@@ -9,8 +9,7 @@
 // the rows beside it. If scores are equal, the lower expert wins; sums run by rank.
 
 #include "saker/kernels/mx.h"
-
-#include <cstdint>
+#include "saker/kernels/ops/experts/router_options.h"
 
 namespace saker::kernels {
 
@@ -19,16 +18,15 @@ struct ExpertChoice {
   mx::array weights;  // float32 [N, R]
 };
 
-enum class SoftmaxOrder : std::uint8_t {
-  kBeforeTopK,  // Softmax over all experts.
-  kAfterTopK,   // Softmax over the chosen ones: their weights sum to 1.
-};
+// The experts that each row of the router's outputs `logits` [N, E] takes. A NaN is never larger
+// than a number. A row that has a NaN gets NaN weights.
+ExpertChoice choose_experts(
+    const mx::array& logits, const RouterOptions& options, const RouterTensors& tensors = {}
+);
 
-// The `count` largest scores of each row of `scores` [N, E]. A NaN is never larger than a number. A
-// row that has a NaN gets NaN weights.
-ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule);
-
-ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule);
+ExpertChoice choose_experts_reference(
+    const mx::array& logits, const RouterOptions& options, const RouterTensors& tensors = {}
+);
 
 // P = N * R pairs, stably sorted by expert.
 struct ExpertPermutation {

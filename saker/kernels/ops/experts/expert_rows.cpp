@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/ops/experts/expert_rows.h"
 
-#include "saker/base/portable_math.h"
-#include "saker/base/row_loops.h"
 #include "saker/kernels/layout/row_tiles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 
 namespace saker::kernels {
@@ -33,43 +29,6 @@ void combine_row(
 }
 
 }  // namespace
-
-void choose_row(
-    std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* weights
-) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const auto key = [&](int id) {
-    const float score = scores[static_cast<std::size_t>(id)];
-    return std::isnan(score) ? -kInfinity : score;
-  };
-  thread_local std::vector<int> order;
-  order.resize(scores.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(ids.size());
-  std::partial_sort(order.begin(), middle, order.end(), [&](int a, int b) {
-    return key(a) > key(b) || (key(a) == key(b) && a < b);
-  });
-  std::copy(order.begin(), middle, ids.begin());
-  const double largest = key(ids[0]);
-  const bool sound = std::isfinite(largest) &&
-                     std::ranges::none_of(scores, [](float score) { return std::isnan(score); });
-  if (!sound) {
-    std::fill_n(weights, ids.size(), std::numeric_limits<float>::quiet_NaN());
-    return;
-  }
-  const auto weight = [&](int id) { return portable_exp(key(id) - largest); };
-  double sum = 0.0;
-  if (rule == SoftmaxOrder::kBeforeTopK) {
-    sum = row_loops().exp_sum(scores.data(), scores.size(), largest);
-  } else {
-    for (const int id : ids) {
-      sum += weight(id);
-    }
-  }
-  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-    weights[rank] = static_cast<float>(weight(ids[rank]) / sum);
-  }
-}
 
 void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) {
   const auto expert_of = [&](int id) {

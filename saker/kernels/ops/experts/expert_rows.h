@@ -10,9 +10,19 @@
 
 namespace saker::kernels {
 
-// Fills `ids` and `weights` [ids.size()] from one row of scores.
+// A router's rules; its tensors [E], or null.
+struct RowRouter {
+  RouterOptions options;
+  const float* bias = nullptr;
+  const float* scales = nullptr;
+  bool compares_logits = true;  // See kernels::compares_logits.
+
+  RowRouter(const RouterOptions& rules, const RouterTensors& tensors);
+};
+
+// Fills `ids` and `weights` [ids.size()] from one row of the router's outputs.
 void choose_row(
-    std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* weights
+    std::span<const float> logits, const RowRouter& router, std::span<int> ids, float* weights
 );
 
 // A counting sort: the pair at each place, and its expert. Ids outside [0, experts) come last, as

@@ -35,18 +35,18 @@ struct Routes {
   std::vector<ExpertRun> runs;
   int ranks;
 
-  Routes(const float* scores, int rows, int experts, int chosen, SoftmaxOrder order)
-      : ids(static_cast<std::size_t>(rows) * static_cast<std::size_t>(chosen)),
+  Routes(const float* logits, int rows, int experts, const RowRouter& router)
+      : ids(static_cast<std::size_t>(rows) * static_cast<std::size_t>(router.options.chosen)),
         weights(ids.size()),
         pairs(ids.size()),
-        ranks(chosen) {
+        ranks(router.options.chosen) {
     const auto width = static_cast<std::size_t>(experts);
-    const auto count = static_cast<std::size_t>(chosen);
+    const auto count = static_cast<std::size_t>(ranks);
     // An exponential costs about as much as reading 16 floats.
     each_row(rows, 16L * experts, [&](int row) {
       const std::size_t at = static_cast<std::size_t>(row) * count;
-      const std::span<const float> of_row(scores + static_cast<std::size_t>(row) * width, width);
-      choose_row(of_row, order, {ids.data() + at, count}, weights.data() + at);
+      const std::span<const float> of_row(logits + static_cast<std::size_t>(row) * width, width);
+      choose_row(of_row, router, {ids.data() + at, count}, weights.data() + at);
     });
     std::vector<int> sorted(ids.size());
     sort_pairs(ids, experts, pairs.data(), sorted.data());
@@ -57,10 +57,12 @@ struct Routes {
 };
 
 // Where a run's gates and ups lie: its rows of gates, then those of ups, or both side by side.
+// Experts without gates have ups only, which stand in place of gates; `up` is a row of ones then.
 struct ExpertGates {
   float* gate;
-  float* up;
-  std::ptrdiff_t stride;
+  const float* up;
+  std::ptrdiff_t gate_stride;
+  std::ptrdiff_t up_stride;
 };
 
 // The products of all runs.
@@ -72,7 +74,9 @@ class ExpertProducts {
       : routes_(std::move(routes)),
         x_(x),
         width_(down.columns()),
-        merged_(memory_for({pairs(), 2 * width_})),
+        merged_width_(gate_up.rows()),
+        ones_(is_gated() ? 0 : static_cast<std::size_t>(width_), 1.0F),
+        merged_(memory_for({pairs(), merged_width_})),
         fed_(memory_for({pairs(), down.rows()})) {
     for (const ExpertRun& run : routes_.runs) {
       const auto expert = static_cast<std::size_t>(run.expert);
@@ -91,8 +95,8 @@ class ExpertProducts {
       const ExpertGates& rows = gates_[static_cast<std::size_t>(run)];
       const int count = routes_.runs[static_cast<std::size_t>(run)].count;
       for (std::ptrdiff_t row = 0; row < count; ++row) {
-        float* gate = rows.gate + row * rows.stride;
-        function({gate, rows.up + row * rows.stride, gate}, width_);
+        float* gate = rows.gate + row * rows.gate_stride;
+        function({gate, rows.up + row * rows.up_stride, gate}, width_);
       }
     };
     multiply_chain(bodies, chain);
@@ -109,11 +113,20 @@ class ExpertProducts {
  private:
   int pairs() const { return static_cast<int>(routes_.pairs.size()); }
 
+  bool is_gated() const { return merged_width_ != width_; }
+
+  ExpertGates gates_at(float* out, int count, bool is_joined) const {
+    if (!is_gated()) {
+      return {out, ones_.data(), width_, 0};
+    }
+    const std::ptrdiff_t to_up = is_joined ? width_ : std::ptrdiff_t{count} * width_;
+    const std::ptrdiff_t stride = is_joined ? merged_width_ : width_;
+    return {out, out + to_up, stride, stride};
+  }
+
   void add_gate_up(const ExpertRun& run, const std::vector<PackedWeight>& parts) {
-    float* out = merged_.data<float>() + std::ptrdiff_t{run.first} * 2 * width_;
-    const bool is_joined = parts.size() == 1;
-    const std::ptrdiff_t to_up = is_joined ? width_ : std::ptrdiff_t{run.count} * width_;
-    gates_.push_back({out, out + to_up, is_joined ? 2 * width_ : width_});
+    float* out = merged_.data<float>() + std::ptrdiff_t{run.first} * merged_width_;
+    gates_.push_back(gates_at(out, run.count, parts.size() == 1));
     for (const PackedWeight& part : parts) {
       RowProduct product{&part.storage().matrix, rows_of(run), nullptr, out};
       if (run.count > 1) {
@@ -122,7 +135,7 @@ class ExpertProducts {
       }
       first_.push_back(product);
       feeds_.push_back(static_cast<int>(second_.size()));
-      out += to_up;
+      out += std::ptrdiff_t{run.count} * width_;
     }
   }
 
@@ -137,7 +150,7 @@ class ExpertProducts {
   void add_down(const ExpertRun& run, const PackedWeight& weight, int outputs) {
     const ExpertGates& rows = gates_.back();
     float* out = fed_.data<float>() + std::ptrdiff_t{run.first} * outputs;
-    const InputRows activated{rows.gate, rows.stride, 1, run.count};
+    const InputRows activated{rows.gate, rows.gate_stride, 1, run.count};
     second_.push_back({&weight.storage().matrix, activated, nullptr, out});
   }
 
@@ -155,9 +168,11 @@ class ExpertProducts {
 
   Routes routes_;
   InputRows x_;
-  int width_;         // F
-  mx::array merged_;  // [P, 2 F]: gates and ups; then activated rows in place of gates.
-  mx::array fed_;     // [P, outputs]
+  int width_;                // F
+  int merged_width_;         // 2 F, or F.
+  std::vector<float> ones_;  // [F] of experts without gates.
+  mx::array merged_;         // [P, 2 F]: gates and ups; then activated rows in place of gates.
+  mx::array fed_;            // [P, outputs]
   std::vector<RowProduct> first_;
   std::vector<int> feeds_;
   std::vector<RowProduct> second_;
@@ -169,8 +184,8 @@ class ExpertProducts {
 struct ExpertsTask {
   LinearTask router;
   bool has_bias;
-  int chosen;
-  SoftmaxOrder softmax_order;
+  RouterOptions routing;
+  RouterTensors router_tensors;
   ExpertWeights gate_up;
   ExpertWeights down;
   const LinearBodies* bodies;
@@ -178,9 +193,10 @@ struct ExpertsTask {
 
   void operator()(std::span<const mx::array> inputs, float* out) const {
     const InputRows x = input_rows(inputs[0]);
-    mx::array scores = memory_for({x.count, router.outputs});
-    router(x, has_bias ? inputs[1].data<float>() : nullptr, scores.data<float>());
-    Routes routes(scores.data<float>(), x.count, router.outputs, chosen, softmax_order);
+    mx::array logits = memory_for({x.count, router.outputs});
+    router(x, has_bias ? inputs[1].data<float>() : nullptr, logits.data<float>());
+    const RowRouter rules(routing, router_tensors);
+    Routes routes(logits.data<float>(), x.count, router.outputs, rules);
     // Products would wait for one page after the other.
     if (finds_pages_cold()) {
       for (const ExpertRun& run : routes.runs) {
@@ -195,19 +211,20 @@ struct ExpertsTask {
 void check(const mx::array& x, const ExpertsBlock& block) {
   check_linear_input(x, block.router);
   const int experts = block.router.outputs();
+  check_router(block.routing, block.router_tensors, experts);
+  const int width = block.down.columns();
   require(
-      block.chosen > 0 && block.chosen <= experts && block.gate_up.experts() == experts &&
-          block.down.experts() == experts && block.gate_up.columns() == x.shape(1) &&
-          block.gate_up.rows() == 2 * block.down.columns(),
+      block.gate_up.experts() == experts && block.down.experts() == experts &&
+          block.gate_up.columns() == x.shape(1) &&
+          (block.gate_up.rows() == 2 * width || block.gate_up.rows() == width),
       ErrorCode::kInternal,
-      "[experts] {} experts of [{}, {}] and {} of [{}, {}] do not fit {} of {} for rows of {}",
+      "[experts] {} experts of [{}, {}] and {} of [{}, {}] do not fit {} outputs for rows of {}",
       block.gate_up.experts(),
       block.gate_up.rows(),
       block.gate_up.columns(),
       block.down.experts(),
       block.down.rows(),
-      block.down.columns(),
-      block.chosen,
+      width,
       experts,
       x.shape(1)
   );
@@ -220,8 +237,8 @@ ExpertsTask task_of(const ExpertsBlock& block) {
   return {
       LinearTask(block.router),
       block.router.bias.has_value(),
-      block.chosen,
-      block.softmax_order,
+      block.routing,
+      block.router_tensors,
       block.gate_up,
       block.down,
       bodies,
@@ -231,8 +248,10 @@ ExpertsTask task_of(const ExpertsBlock& block) {
 
 // True if an expert's gates and ups lie as ExpertGates has them, and its down projection is one weight.
 bool has_mlps(const ExpertsBlock& block) {
+  const bool is_gated = block.gate_up.rows() != block.down.columns();
   const auto is_gate_up = [&](const std::vector<PackedWeight>& parts) {
-    return parts.size() == 1 || (parts.size() == 2 && parts[0].rows() == parts[1].rows());
+    return parts.size() == 1 ||
+           (is_gated && parts.size() == 2 && parts[0].rows() == parts[1].rows());
   };
   const auto is_down = [](const std::vector<PackedWeight>& parts) { return parts.size() == 1; };
   return std::ranges::all_of(*block.gate_up.packed(), is_gate_up) &&

@@ -19,9 +19,9 @@ namespace saker::kernels {
 
 struct ExpertsBlock {
   Projection router;  // [E, K]
-  int chosen;
-  SoftmaxOrder softmax_order;
-  ExpertWeights gate_up;  // Gates, then ups: [2 F, K].
+  RouterOptions routing;
+  RouterTensors router_tensors;
+  ExpertWeights gate_up;  // Gates, then ups: [2 F, K]; [F, K] of experts without gates.
   Activation activation;
   ExpertWeights down;  // [outputs, F]
 };
@@ -30,7 +30,8 @@ struct ExpertsBlock {
 bool runs_experts_block(const mx::array& x, const ExpertsBlock& block);
 
 // choose_experts(linear(x)), sort_by_expert, then combine_experts(expert_linear(gated_activation(
-// expert_linear(gather_rows(x))))): x [N, K] -> [N, outputs]. REQUIRES: runs_experts_block().
+// expert_linear(gather_rows(x))))): x [N, K] -> [N, outputs]. Without gates: activation() instead of
+// gated_activation(). REQUIRES: runs_experts_block().
 mx::array experts_block(const mx::array& x, const ExpertsBlock& block);
 // add_and_norm() of that.
 ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const NextNorm& next);
