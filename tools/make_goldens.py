@@ -115,6 +115,12 @@ CASES = {
         GEMMA4, num_hidden_layers=4, attention_k_eq_v=True, num_global_key_value_heads=1,
         layer_types=["sliding_attention", "full_attention"] * 2)), {}),
     "gemma4_small": (BOTH, dict(GEMMA4_SMALL, hidden_size_per_layer_input=10), {}),
+    "gemma4_moe": (BOTH, dict(model_type="gemma4", vocab_size=96, text_config=dict(
+        GEMMA4, num_hidden_layers=2, attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True,
+        num_experts=4, top_k_experts=2, moe_intermediate_size=20, layer_types=["sliding_attention", "full_attention"])), {}),
+    "gemma4_moe_published": (BOTH, dict(model_type="gemma4", vocab_size=96, text_config=dict(
+        GEMMA4, num_hidden_layers=2, attention_k_eq_v=False, enable_moe_block=True, num_experts=3, top_k_experts=2,
+        moe_intermediate_size=12, layer_types=["sliding_attention", "full_attention"])), dict(published=True)),
     "smollm3": (BOTH, dict(model_type="smollm3", tie_word_embeddings=True, num_hidden_layers=4, no_rope_layers=[1, 1, 0, 1]), {}),
     "granite": (BOTH, dict(model_type="granite", tie_word_embeddings=True, embedding_multiplier=3.0, attention_multiplier=0.3,
                            residual_multiplier=0.5, logits_scaling=2.0, attention_bias=False, mlp_bias=False), {}),
@@ -176,6 +182,8 @@ def random_weights(model, config, dtype, seed):
             data = (0.0 if offset else 1.0) + 0.2 * data
         elif name.endswith("layer_scalar"):
             data = 0.8 + 0.1 * data
+        elif name.endswith((".scale", "per_expert_scale")):
+            data = 1.0 + 0.3 * data
         elif name.endswith("sinks"):
             data *= 2.0
         else:
@@ -218,11 +226,12 @@ def join_experts(weights):
     """The experts' stacked weights as transformers' modules hold them: gate and up joined."""
     result = dict(weights)
     for name in weights:
-        if ".switch_mlp.gate_proj." in name:
-            scope = name.partition("switch_mlp.")[0]
-            gate, up, down = (result.pop(f"{scope}switch_mlp.{part}_proj.weight") for part in ("gate", "up", "down"))
-            result[f"{scope}experts.gate_up_proj"] = mx.concatenate([gate, up], axis=1)
-            result[f"{scope}experts.down_proj"] = down
+        for stack in ("switch_mlp.", "experts.switch_glu."):
+            scope, found, _ = name.partition(f"{stack}gate_proj.")
+            if found:
+                gate, up, down = (result.pop(f"{scope}{stack}{part}_proj.weight") for part in ("gate", "up", "down"))
+                result[f"{scope}experts.gate_up_proj"] = mx.concatenate([gate, up], axis=1)
+                result[f"{scope}experts.down_proj"] = down
     return result
 
 
@@ -369,6 +378,8 @@ def make_case(name, seed, reference=None):
         config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn"])
     if config["model_type"] == "gpt_oss" and options.get("published"):
         stored = published_gpt_oss(stored, options.get("mxfp4"))
+    elif config["model_type"] == "gemma4" and options.get("published"):
+        stored = {k.replace("language_model.model.", "model.language_model."): v for k, v in join_experts(stored).items()}
     elif options.get("published"):
         stored = published(stored)
     runs = []

@@ -42,6 +42,7 @@ Architecture gemma4();
 Architecture cohere2();
 Architecture ernie4_5();
 Architecture exaone4();
+Architecture gpt_oss();
 Architecture granite();
 Architecture hunyuan_v1_dense();
 Architecture ministral3();

@@ -87,10 +87,12 @@ struct DecoderConfig {
   bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
   bool value_norms = false;         // RMS norm of each head's v, without a weight.
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
+  bool attention_sinks = false;     // See nn::AttentionOptions::sinks.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   nn::GatedDeltaOptions delta;            // For linear-attention layers.
   nn::MoeOptions moe;                     // For layers with experts.
+  bool mlp_beside_experts = false;        // They have an MLP too, see nn::MlpBesideExperts.
   std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
   nn::MlpNames mlp_names;
   int layer_input_size = 0;    // See nn::LayerInputOptions.

@@ -39,6 +39,7 @@ constexpr std::array kTable{
     Row{"gemma4_unified", gemma4},
     Row{"gemma4_unified_text", gemma4},
     Row{"generic", generic},
+    Row{"gpt_oss", gpt_oss},
     Row{"granite", granite},
     Row{"hunyuan_v1_dense", hunyuan_v1_dense},
     Row{"llama", llama},

@@ -35,7 +35,8 @@ struct RosterModule {
   int rows = 0;     // N, or the size of a norm; 0: unknown.
   int experts = 0;  // Weights stacked or one by one; 0: a single weight.
   bool is_required = true;
-  std::string_view fused = {};  // The module beside it that may hold it instead; empty: none.
+  std::string_view fused = {};    // The module beside it that may hold it instead; empty: none.
+  bool fused_transposed = false;  // Fused experts, which have no leaf, are [E, columns, rows].
 };
 
 class TensorRoster {

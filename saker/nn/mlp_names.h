@@ -30,6 +30,7 @@ struct MoeNames {
   std::string_view fused_inputs = "experts.gate_up_proj";
   std::string_view fused_down = "experts.down_proj";
   bool fused_transposed = false;  // They are [E, K, 2 F] and [E, F, outputs].
+  bool fused_in_turns = false;    // Transposed ones: gates and ups take turns.
 };
 
 }  // namespace saker::nn

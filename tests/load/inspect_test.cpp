@@ -157,11 +157,32 @@ TEST_F(InspectTest, TensorsDecideWhetherAModelRuns) {
 }
 
 TEST_F(InspectTest, AllGoldenModelsRun) {
-  for (const char* name : {"gemma",       "gemma2",       "gemma3",          "gemma3_nested",
-                           "gemma4",      "gemma4_small", "gemma4_small_q4", "llama",
-                           "llama_bias",  "mistral",      "mtp/qwen3",       "mtp/qwen3_5",
-                           "qwen2",       "qwen3",        "qwen3_5",         "qwen3_5_published",
-                           "qwen3_mixed", "qwen3_moe",    "qwen3_moe_q4",    "qwen3_moe_single"}) {
+  for (const char* name :
+       {"gemma",
+        "gemma2",
+        "gemma3",
+        "gemma3_nested",
+        "gemma4",
+        "gemma4_small",
+        "gemma4_small_q4",
+        "llama",
+        "gemma4_moe",
+        "gemma4_moe_published",
+        "gpt_oss",
+        "gpt_oss_mxfp4",
+        "gpt_oss_published",
+        "llama_bias",
+        "mistral",
+        "mtp/qwen3",
+        "mtp/qwen3_5",
+        "qwen2",
+        "qwen3",
+        "qwen3_5",
+        "qwen3_5_published",
+        "qwen3_mixed",
+        "qwen3_moe",
+        "qwen3_moe_q4",
+        "qwen3_moe_single"}) {
     const Inspection result =
         inspect(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / name);
     EXPECT_EQ(result.reason, "") << name;

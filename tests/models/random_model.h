@@ -50,6 +50,65 @@ inline void add_linear_attention(
   random.add_vector(scope + "norm.weight", size("linear_value_head_dim"), 1.0F, 0.2F);
 }
 
+// Experts of Gemma 4, which lie beside the MLP.
+inline void add_experts_beside(
+    nn::RandomWeights& random, const Json& config, const std::string& layer
+) {
+  const auto size = [&](std::string_view key) {
+    return static_cast<int>(json_int(config, key, 0));
+  };
+  const int hidden = size("hidden_size");
+  const int experts = size("num_experts");
+  const int inner = size("moe_intermediate_size");
+  for (const auto* norm :
+       {"post_feedforward_layernorm_1",
+        "pre_feedforward_layernorm_2",
+        "post_feedforward_layernorm_2"}) {
+    random.add_vector(fmt::format("{}{}.weight", layer, norm), hidden, 1.0F, 0.2F);
+  }
+  random.add_vector(layer + "router.scale", hidden, 1.0F, 0.2F);
+  random.add_vector(layer + "router.per_expert_scale", experts, 1.0F, 0.2F);
+  random.add_linear(layer + "router.proj", experts, hidden);
+  for (int expert = 0; expert < experts; ++expert) {
+    const auto scope = fmt::format("{}experts.{}.", layer, expert);
+    random.add_linear(scope + "gate_proj", inner, hidden);
+    random.add_linear(scope + "up_proj", inner, hidden);
+    random.add_linear(scope + "down_proj", hidden, inner);
+  }
+}
+
+// Experts in an MLP's scope. gpt-oss has biases and sinks too.
+inline void add_experts(
+    nn::RandomWeights& random, const Json& config, const std::string& layer, bool biases
+) {
+  const auto size = [&](std::string_view key) {
+    return static_cast<int>(json_int(config, key, 0));
+  };
+  const bool own = json_string(config, "model_type", "") == "gpt_oss";
+  const int hidden = size("hidden_size");
+  const int inner = own ? size("intermediate_size") : size("moe_intermediate_size");
+  const auto add = [&](const std::string& path, int outputs, int inputs) {
+    random.add_linear(path, outputs, inputs);
+    if (own && biases) {
+      random.add_vector(path + ".bias", outputs, 0.0F, 4.0F);
+    }
+  };
+  random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
+  for (int expert = 0; expert < size("num_experts"); ++expert) {
+    const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);
+    add(scope + "gate_proj", inner, hidden);
+    add(scope + "up_proj", inner, hidden);
+    add(scope + "down_proj", hidden, inner);
+  }
+  if (own) {
+    add(layer + "mlp.router", size("num_experts"), hidden);
+    random.add_vector(layer + "self_attn.sinks", size("num_attention_heads"), 0.0F, 2.0F);
+  }
+  if (json_bool(config, "enable_moe_block", false)) {
+    add_experts_beside(random, config, layer);
+  }
+}
+
 // All tensors that any of the architectures could ask for.
 inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions& options) {
   const auto size = [&](std::string_view key) {
@@ -112,13 +171,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     add_linear(layer + "mlp.up_proj", intermediate, hidden);
     add_linear(layer + "mlp.down_proj", hidden, intermediate);
     add_linear_attention(random, config, layer + "linear_attn.", add_linear);
-    random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
-    for (int expert = 0; expert < size("num_experts"); ++expert) {
-      const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);
-      random.add_linear(scope + "gate_proj", size("moe_intermediate_size"), hidden);
-      random.add_linear(scope + "up_proj", size("moe_intermediate_size"), hidden);
-      random.add_linear(scope + "down_proj", hidden, size("moe_intermediate_size"));
-    }
+    add_experts(random, config, layer, options.biases);
   }
   return random.tensors();
 }

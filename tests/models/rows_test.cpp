@@ -66,6 +66,9 @@ Json random_config(Choices& choices) {
   }
   config["num_experts"] = choices.number(1, 9);
   config["num_experts_per_tok"] = choices.number(1, config["num_experts"].get<int>());
+  config["num_local_experts"] = config["num_experts"];
+  config["top_k_experts"] = config["num_experts_per_tok"];
+  config["enable_moe_block"] = choices.number(0, 1) == 1;
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
   config["global_head_dim"] = 8 * choices.number(1, 9);  // A quarter of them rotates.
   config["num_global_key_value_heads"] = kv_heads;

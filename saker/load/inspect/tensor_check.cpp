@@ -123,7 +123,14 @@ class ModuleCheck {
     if ((dims != 2 && !is_stack) || (is_stack && entry.shape.front() != module_.experts)) {
       refuse(entry, expected());
     }
-    return {entry.shape[dims - 2], entry.shape[dims - 1]};
+    const bool is_fused = is_stack && roster_leaf_is_missing(entry);
+    return is_fused && module_.fused_transposed
+               ? Sizes{entry.shape[dims - 1], entry.shape[dims - 2]}
+               : Sizes{entry.shape[dims - 2], entry.shape[dims - 1]};
+  }
+
+  static bool roster_leaf_is_missing(const SafetensorsEntry& entry) {
+    return !entry.name.ends_with(".weight") && !entry.name.ends_with(".scales");
   }
 
   std::string expected() const {

@@ -11,6 +11,7 @@
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/layer_inputs.h"
+#include "saker/nn/mlp_beside_experts.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
 #include "saker/nn/shared_attention.h"
@@ -23,7 +24,8 @@
 namespace saker::nn {
 
 // The computation of a part: on tokens together, or on each alone.
-using LayerMixer = std::variant<Attention, SharedAttention, GatedDeltaNet, GatedMlp, Moe>;
+using LayerMixer =
+    std::variant<Attention, SharedAttention, GatedDeltaNet, GatedMlp, Moe, MlpBesideExperts>;
 
 struct ResidualPart {
   std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.
