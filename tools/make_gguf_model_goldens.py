@@ -19,6 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLASSES = {
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
     "exaone4": ("Exaone4ForCausalLM", {}),
+    "gemma4_moe_published": ("Gemma4ForConditionalGeneration", {}),
+    "gpt_oss_mxfp4": ("GptOssForCausalLM", {}),
+    "gpt_oss_published": ("GptOssForCausalLM", {}),
     "granite": ("GraniteForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
     "olmo3": ("Olmo3ForCausalLM", {}),
@@ -41,6 +44,9 @@ def convert(name, out):
         folder = pathlib.Path(folder)
         config = json.loads((golden / "config.json").read_text()) | more | {"architectures": [architecture]}
         (folder / "config.json").write_text(json.dumps(config))
+        # Some classes count its tokens.
+        tokens = {"vocab": {str(i): i for i in range(config["vocab_size"])}}
+        (folder / "tokenizer.json").write_text(json.dumps({"model": tokens, "added_tokens": []}))
         shutil.copy(golden / "model.safetensors", folder)
         model_class = convert_hf_to_gguf.get_model_class(architecture)
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.

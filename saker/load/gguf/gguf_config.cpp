@@ -267,6 +267,10 @@ void add_query_scaling(const Keys& keys, const Family& family, Json& config) {
 }
 
 void add_experts(const Keys& keys, const Family& family, Json& config) {
+  if (family.biased_experts || family.two_kinds) {
+    family.biased_experts ? add_biased_experts(keys, config) : add_experts_beside(keys, config);
+    return;
+  }
   const auto experts = keys.integer("expert_count").value_or(0);
   if (!family.experts) {
     keys.expect(
@@ -372,23 +376,6 @@ std::optional<std::string> path_of(const Family& family, const Keys& keys, std::
               : std::nullopt;
 }
 
-// Gate and up of all experts in one tensor: each expert's rows of the gate come before those of up.
-std::vector<TensorRole> merged_expert_roles(std::string_view name) {
-  const auto layer = numbered_name(name, "blk.");
-  if (!layer || layer->rest != "ffn_gate_up_exps.weight") {
-    return {};
-  }
-  std::vector<TensorRole> roles;
-  for (const std::string_view module : {"gate_proj", "up_proj"}) {
-    roles.push_back({
-        .name = fmt::format("model.layers.{}.mlp.switch_mlp.{}.weight", layer->number, module),
-        .part = static_cast<int>(roles.size()),
-        .parts = 2,
-    });
-  }
-  return roles;
-}
-
 // Roles of tensors that only some families have, or have otherwise; empty for others.
 std::vector<TensorRole> special_roles(
     const Family& family, const Keys& keys, std::string_view name
@@ -399,7 +386,7 @@ std::vector<TensorRole> special_roles(
   if (role) {
     return {*role};
   }
-  return family.experts ? merged_expert_roles(name) : std::vector<TensorRole>();
+  return expert_roles(family, name);
 }
 
 }  // namespace

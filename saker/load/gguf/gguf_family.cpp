@@ -2,7 +2,9 @@
 #include "saker/load/gguf/gguf_family.h"
 
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_names.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +17,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 20> kFamilies{{
+constexpr std::array<Family, 21> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -53,6 +55,7 @@ constexpr std::array<Family, 20> kFamilies{{
      .widest_layers = 62,
      .window_pattern = 6,
      .bidirectional = true},
+    {.name = "gpt-oss", .model_type = "gpt_oss", .biased_experts = true},
     {.name = "smollm3", .model_type = "smollm3", .rotated_pairs = true},
     {.name = "granite", .model_type = "granite", .rotated_pairs = true, .factors = true},
     {.name = "mistral3", .model_type = "ministral3", .rotated_pairs = true, .scaled_queries = true},
@@ -67,6 +70,32 @@ constexpr std::array<Family, 20> kFamilies{{
     {.name = "seed_oss", .model_type = "seed_oss"},
     {.name = "exaone4", .model_type = "exaone4", .output_norms = true, .windowed_type = "exaone4"},
     {.name = "ernie4_5", .model_type = "ernie4_5"},
+}};
+
+// Names behind "blk.N." and "model.layers.N." of experts with biases (conversion/gpt_oss.py), and of
+// those beside an MLP (conversion/gemma.py).
+constexpr std::array<ModuleNames, 9> kBiased = {{
+    {"attn_sinks.weight", "self_attn.sinks"},
+    {"ffn_gate_inp.weight", "mlp.router.weight"},
+    {"ffn_gate_inp.bias", "mlp.router.bias"},
+    {"ffn_gate_exps.weight", "mlp.experts.gate_proj.weight"},
+    {"ffn_gate_exps.bias", "mlp.experts.gate_proj.bias"},
+    {"ffn_up_exps.weight", "mlp.experts.up_proj.weight"},
+    {"ffn_up_exps.bias", "mlp.experts.up_proj.bias"},
+    {"ffn_down_exps.weight", "mlp.experts.down_proj.weight"},
+    {"ffn_down_exps.bias", "mlp.experts.down_proj.bias"},
+}};
+
+constexpr std::array<ModuleNames, 9> kBeside = {{
+    {"ffn_gate_inp.weight", "router.proj.weight"},
+    {"ffn_gate_inp.scale", "router.scale"},
+    {"ffn_gate_exps.weight", "experts.switch_glu.gate_proj.weight"},
+    {"ffn_up_exps.weight", "experts.switch_glu.up_proj.weight"},
+    {"ffn_down_exps.weight", "experts.switch_glu.down_proj.weight"},
+    {"ffn_down_exps.scale", "router.per_expert_scale"},
+    {"post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight"},
+    {"pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight"},
+    {"post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight"},
 }};
 
 // "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.
@@ -111,6 +140,50 @@ const Family& family_of(const Header& header) {
 
 bool are_relatives(std::string_view family_type, std::string_view model_type) {
   return model_type == "generic" || plain_type(family_type) == plain_type(model_type);
+}
+
+void add_biased_experts(const Keys& keys, Json& config) {
+  config["num_local_experts"] = keys.required("expert_count");
+  config["num_experts_per_tok"] = keys.required("expert_used_count");
+  config["intermediate_size"] = keys.required("expert_feed_forward_length");
+  config["sliding_window"] = keys.required("attention.sliding_window");
+  if (const auto scaling = config.find("rope_scaling"); scaling != config.end()) {
+    (*scaling)["truncate"] = false;
+  }
+}
+
+void add_experts_beside(const Keys& keys, Json& config) {
+  const auto experts = keys.integer("expert_count").value_or(0);
+  if (experts == 0) {
+    return;
+  }
+  config["enable_moe_block"] = true;
+  config["num_experts"] = experts;
+  config["top_k_experts"] = keys.required("expert_used_count");
+  config["moe_intermediate_size"] = keys.required("expert_feed_forward_length");
+}
+
+std::vector<TensorRole> expert_roles(const Family& family, std::string_view name) {
+  const auto layer = numbered_name(name, "blk.");
+  if (!layer || !(family.experts || family.biased_experts || family.two_kinds)) {
+    return {};
+  }
+  const auto in_layer = [&](std::string_view path) {
+    return fmt::format("model.layers.{}.{}", layer->number, path);
+  };
+  if (layer->rest == "ffn_gate_up_exps.weight") {
+    const std::string scope = in_layer(family.two_kinds ? "experts.switch_glu" : "mlp.switch_mlp");
+    return {
+        {.name = scope + ".gate_proj.weight", .part = 0, .parts = 2},
+        {.name = scope + ".up_proj.weight", .part = 1, .parts = 2},
+    };
+  }
+  const std::span<const ModuleNames> names = family.biased_experts ? std::span(kBiased)
+                                             : family.two_kinds    ? std::span(kBeside)
+                                                                   : std::span<const ModuleNames>();
+  const auto found = std::ranges::find(names, layer->rest, &ModuleNames::gguf);
+  return found == names.end() ? std::vector<TensorRole>()
+                              : std::vector<TensorRole>{{.name = in_layer(found->ours)}};
 }
 
 }  // namespace saker::load::gguf

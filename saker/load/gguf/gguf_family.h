@@ -4,11 +4,15 @@
 // The families of models in GGUF files: their names there and here, and how their files differ
 // from a model folder. Pure; any thread.
 
+#include "saker/base/json/json.h"
 #include "saker/load/gguf/gguf_file.h"
+#include "saker/load/gguf/gguf_keys.h"
+#include "saker/load/gguf/gguf_tensor_role.h"
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace saker::load::gguf {
 
@@ -20,7 +24,8 @@ struct Family {
   bool norms_plus_one = false;  // Norms hold their factors; a folder's hold them less 1.
   bool output_norms = false;    // Attention and MLP also have a norm on their output.
   bool experts = false;
-  bool softcaps = false;  // For scores and logits.
+  bool biased_experts = false;  // With biases; heads have attention sinks.
+  bool softcaps = false;        // For scores and logits.
   bool windows = false;
   // Queries are scaled by the width of a head, but in models of this many layers by hidden size /
   // heads. 0: nothing is said of it.
@@ -48,5 +53,15 @@ const Family& family_of(const Header& header);
 // True if files of a family with this `model_type` may belong to a model of another type:
 // "gemma3_text" and "gemma3" are one. A `generic` model may be anybody's.
 bool are_relatives(std::string_view family_type, std::string_view model_type);
+
+// Adds sizes of experts with biases. Throws as Keys do.
+void add_biased_experts(const Keys& keys, Json& config);
+
+// Adds sizes of experts beside an MLP, if the file has some. Throws as Keys do.
+void add_experts_beside(const Keys& keys, Json& config);
+
+// The places of a tensor that only some families' experts have; empty for others. A tensor of gates
+// and ups of all experts has two: each expert's rows of the gate come before those of up.
+std::vector<TensorRole> expert_roles(const Family& family, std::string_view name);
 
 }  // namespace saker::load::gguf

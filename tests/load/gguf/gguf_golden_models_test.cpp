@@ -32,7 +32,16 @@ TEST_P(GgufGoldenModels, GiveTheLogitsOfTheFolder) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     GgufGoldenModels,
-    ::testing::Values("cohere2", "exaone4", "granite", "ministral3", "olmo3", "phi3"),
+    ::testing::Values(
+        "cohere2",
+        "exaone4",
+        "gemma4_moe_published",
+        "gpt_oss_published",
+        "granite",
+        "ministral3",
+        "olmo3",
+        "phi3"
+    ),
     [](const auto& test) { return std::string(test.param); }
 );
 
