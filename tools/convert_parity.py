@@ -98,6 +98,12 @@ MODELS = {
         "model_type": "gemma3_text", "sliding_window_pattern": 2, "rope_local_base_freq": 1e4, **GEMMA}},
     "gemma4": {**GEMMA4, "torch_dtype": "bfloat16"},
     "gemma4_published": {"model_type": "gemma4", "text_config": {**GEMMA4, "dtype": "bfloat16"}, **NESTED},
+    "gemma4_moe": {**GEMMA4, "num_hidden_layers": 2, "num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0,
+                   "layer_types": ["sliding_attention", "full_attention"], "enable_moe_block": True, "num_experts": 4,
+                   "top_k_experts": 2, "moe_intermediate_size": 96, "torch_dtype": "bfloat16"},
+    "gpt_oss": {"model_type": "gpt_oss", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2,
+                "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8, "tie_word_embeddings": False,
+                "layer_types": ["sliding_attention", "full_attention"], "torch_dtype": "bfloat16", **COMMON},
     "gemma4_unified": {"model_type": "gemma4_unified", "text_config": {**GEMMA4, "dtype": "float16"}, **NESTED},
 }
 
@@ -208,7 +214,7 @@ def differences(program: str, source: pathlib.Path, folder: pathlib.Path, option
 
 def check(program: str, name: str, dtype: str, seed: int) -> tuple[int, int]:
     cases = [*({**width, "group_size": group} for width in WIDTHS for group in (32, 64, 128)), *SMALL, {"bits": 4}]
-    if "moe" not in name:
+    if "moe" not in name and name != "gpt_oss":
         cases += [*RECIPES, {**RECIPES[2], "group_size": 32}]
     cases += [{}] + [{"dtype": other} for other in DTYPES] + [{**SMALL[0], "dtype": "float16"}, {"bits": 5, "dtype": "float32"}]
     passed = failed = 0

@@ -49,6 +49,12 @@ GLM4_MOE = dict(model_type="glm4_moe", n_routed_experts=8, num_experts_per_tok=2
                 routed_scaling_factor=1.5, norm_topk_prob=True, use_qk_norm=True, attention_bias=True,
                 tie_word_embeddings=False, partial_rotary_factor=0.5, rope_scaling=dict(rope_type="default"))
 
+# A ramp whose borders are no whole dimensions; mlx-lm rounds them.
+GPT_OSS = dict(BASE, model_type="gpt_oss", num_attention_heads=6, intermediate_size=24, num_local_experts=5,
+               num_experts_per_tok=2, sliding_window=5, rms_norm_eps=1e-5, tie_word_embeddings=False, rope_theta=None,
+               layer_types=["sliding_attention", "full_attention"],
+               rope_parameters=dict(YARN, rope_theta=100.0, original_max_position_embeddings=64, truncate=False))
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -138,6 +144,12 @@ CASES = {
         GEMMA4, num_hidden_layers=4, attention_k_eq_v=True, num_global_key_value_heads=1,
         layer_types=["sliding_attention", "full_attention"] * 2)), {}),
     "gemma4_small": (BOTH, dict(GEMMA4_SMALL, hidden_size_per_layer_input=10), {}),
+    "gemma4_moe": (BOTH, dict(model_type="gemma4", vocab_size=96, text_config=dict(
+        GEMMA4, num_hidden_layers=2, attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True,
+        num_experts=4, top_k_experts=2, moe_intermediate_size=20, layer_types=["sliding_attention", "full_attention"])), {}),
+    "gemma4_moe_published": (BOTH, dict(model_type="gemma4", vocab_size=96, text_config=dict(
+        GEMMA4, num_hidden_layers=2, attention_k_eq_v=False, enable_moe_block=True, num_experts=3, top_k_experts=2,
+        moe_intermediate_size=12, layer_types=["sliding_attention", "full_attention"])), dict(published=True)),
     "smollm3": (BOTH, dict(model_type="smollm3", tie_word_embeddings=True, num_hidden_layers=4, no_rope_layers=[1, 1, 0, 1]), {}),
     "granite": (BOTH, dict(model_type="granite", tie_word_embeddings=True, embedding_multiplier=3.0, attention_multiplier=0.3,
                            residual_multiplier=0.5, logits_scaling=2.0, attention_bias=False, mlp_bias=False), {}),
@@ -196,6 +208,9 @@ CASES = {
                                         intermediate_size=20), dict(published=True)),
     "granitemoehybrid_moe_mlx": (MLX, dict(GRANITE_HYBRID, position_embedding_type="nope", num_local_experts=5,
                                            num_experts_per_tok=2, intermediate_size=20), {}),
+    "gpt_oss": (HF, GPT_OSS, {}),
+    "gpt_oss_published": (HF, GPT_OSS, dict(published=True)),
+    "gpt_oss_mxfp4": (HF, dict(GPT_OSS, intermediate_size=96, num_local_experts=3), dict(published=True, mxfp4=True)),
     "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
                                   hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }

@@ -32,11 +32,12 @@ def join_experts(weights):
     """The experts' stacked weights as transformers' modules hold them: gate and up joined."""
     result = dict(weights)
     for name in weights:
-        if ".switch_mlp.gate_proj." in name:
-            scope = name.partition("switch_mlp.")[0]
-            gate, up, down = (result.pop(f"{scope}switch_mlp.{part}_proj.weight") for part in ("gate", "up", "down"))
-            result[f"{scope}experts.gate_up_proj"] = mx.concatenate([gate, up], axis=1)
-            result[f"{scope}experts.down_proj"] = down
+        for stack in ("switch_mlp.", "experts.switch_glu."):
+            scope, found, _ = name.partition(f"{stack}gate_proj.")
+            if found:
+                gate, up, down = (result.pop(f"{scope}{stack}{part}_proj.weight") for part in ("gate", "up", "down"))
+                result[f"{scope}experts.gate_up_proj"] = mx.concatenate([gate, up], axis=1)
+                result[f"{scope}experts.down_proj"] = down
     return result
 
 

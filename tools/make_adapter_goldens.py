@@ -29,6 +29,7 @@ GOLDEN = pathlib.Path(__file__).parent.parent / "tests/golden"
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 ATTENTION = LINEAR[:4]
 KEYS = [f"self_attn.{name}" for name in ATTENTION] + [f"mlp.{name}" for name in LINEAR[4:]]
+EXPERTS = ["self_attn.v_proj"] + [f"mlp.switch_mlp.{name}" for name in LINEAR[4:]]
 LORA = dict(r=4, lora_alpha=6, target_modules=LINEAR)
 
 
@@ -44,6 +45,9 @@ MLX = {
     "mlx_lora_head": ("llama", mlx(keys=["self_attn.v_proj", "lm_head"])),
     "mlx_lora_q4": ("qwen3_q4", mlx()),
     "mlx_lora_moe": ("qwen3_moe", mlx(layers=3, keys=KEYS + ["mlp.gate"])),
+    "mlx_lora_experts": ("qwen3_moe", mlx(layers=3, keys=EXPERTS)),
+    "mlx_lora_experts_q4": ("qwen3_moe_q4", mlx(keys=EXPERTS)),
+    "mlx_lora_experts_single": ("qwen3_moe_single", mlx(keys=EXPERTS[:2])),
     "mlx_lora_layer_inputs": ("gemma4_small", mlx(layers=6, keys=[
         "self_attn.q_proj", "self_attn.v_proj", "per_layer_input_gate", "per_layer_projection",
         "model.per_layer_model_projection", "model.embed_tokens_per_layer"])),

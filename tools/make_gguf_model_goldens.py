@@ -23,6 +23,9 @@ CLASSES = {
     "dots1": ("Dots1ForCausalLM", {}),
     "exaone4": ("Exaone4ForCausalLM", {}),
     "glm4_moe": ("Glm4MoeForCausalLM", dict(num_nextn_predict_layers=0)),
+    "gemma4_moe_published": ("Gemma4ForConditionalGeneration", {}),
+    "gpt_oss_mxfp4": ("GptOssForCausalLM", {}),
+    "gpt_oss_published": ("GptOssForCausalLM", {}),
     "granite": ("GraniteForCausalLM", {}),
     "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
     "lfm2": ("Lfm2ForCausalLM", {}),
@@ -59,6 +62,9 @@ def convert(name, out):
         folder = pathlib.Path(folder)
         config = json.loads((golden / "config.json").read_text()) | more | {"architectures": [architecture]}
         (folder / "config.json").write_text(json.dumps(config))
+        # Some classes count its tokens.
+        tokens = {"vocab": {str(i): i for i in range(config["vocab_size"])}}
+        (folder / "tokenizer.json").write_text(json.dumps({"model": tokens, "added_tokens": []}))
         shutil.copy(golden / "model.safetensors", folder)
         model_class = convert_hf_to_gguf.get_model_class(architecture)
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.

@@ -67,6 +67,8 @@ def random_weights(model, config, dtype, seed, more):
             data *= 1.0 / np.sqrt(shape[1])
         elif name.endswith("correction_bias"):
             data *= 0.5 if "kv_lora_rank" in config.get("text_config", config) else 0.1
+        elif ".experts." in name and name.endswith("bias"):
+            data *= 4.0  # Beyond the limits of gates and ups.
         elif len(shape) >= 2:
             data *= 1.0 / np.sqrt(shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
         elif "norm" in name:
@@ -74,10 +76,15 @@ def random_weights(model, config, dtype, seed, more):
             data = (0.0 if offset else 1.0) + 0.2 * data
         elif name.endswith("layer_scalar"):
             data = 0.8 + 0.1 * data
+        elif name.endswith((".scale", "per_expert_scale")):
+            data = 1.0 + 0.3 * data
+        elif name.endswith("sinks"):
+            data *= 2.0
         else:
             data *= 0.2
-        # mlx-lm's dots.llm1 has another name for its stacks of experts.
-        weights[re.sub(r"mlp\.experts\.(\w+\.weight)", r"mlp.switch_mlp.\1", name)] = mx.array(data).astype(dtype)
+        if config["model_type"] == "dots1":  # mlx-lm has another name for its stacks of experts.
+            name = re.sub(r"mlp\.experts\.(\w+\.weight)", r"mlp.switch_mlp.\1", name)
+        weights[name] = mx.array(data).astype(dtype)
     if config.get("text_config") and config["model_type"] != "kimi_k25":
         weights = {k: v for k, v in weights.items() if "lm_head" not in k}
     return weights
@@ -124,6 +131,44 @@ def hf_names(weights, model_type):
     return result
 
 
+def in_turns(gate, up):
+    """Rows of both in turns: gate, up, gate, ..."""
+    return mx.flatten(mx.stack([gate, up], axis=2), 1, 2)
+
+
+def published_gpt_oss(weights, mxfp4=False):
+    """gpt-oss' experts as transformers stores them: gates and ups in turns; floats transposed, or blocks of MXFP4."""
+    result = {}
+    for name, value in weights.items():
+        scope, _, part = name.partition(".experts.")
+        if not part:
+            result[name] = value
+            continue
+        if part.startswith("up_proj"):
+            continue
+        leaf = part.partition(".")[2]
+        if part.startswith("gate_proj"):
+            value = in_turns(value, weights[name.replace("gate_proj", "up_proj")])
+        path = f"{scope}.experts." + ("gate_up_proj" if part.startswith("gate_proj") else "down_proj")
+        if leaf == "bias":
+            result[f"{path}_bias"] = value
+        elif mxfp4:
+            codes, scales = mx.quantize(value, 32, 4, mode="mxfp4")
+            result[f"{path}_blocks"] = mx.unflatten(codes.view(mx.uint8), 2, (-1, 16))
+            result[f"{path}_scales"] = scales
+        else:
+            result[path] = mx.contiguous(mx.swapaxes(value, 1, 2))
+    return result
+
+
+def through_mxfp4(weights):
+    """Experts as their codes have them."""
+    def rounded(value):
+        codes, scales = mx.quantize(value, 32, 4, mode="mxfp4")
+        return mx.dequantize(codes, scales, None, 32, 4, mode="mxfp4", dtype=mx.float32)
+    return {k: rounded(v) if ".experts." in k and k.endswith("weight") else v for k, v in weights.items()}
+
+
 def published(weights):
     """Qwen 3.5's weights as transformers stores them."""
     result = {}
@@ -167,6 +212,7 @@ def hf_model(config, weights):
     stored = hf_names(join_heads(join_experts(weights)), model_type)
     stored = published(stored) if model_type.startswith(("qwen3_5", "qwen3_next")) else stored
     stored = published_hybrid(stored, model_type) if model_type in HYBRIDS else stored
+    stored = published_gpt_oss(weights) if model_type == "gpt_oss" else stored
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -237,6 +283,18 @@ def stored_form(weights, options):
     return result
 
 
+def stored_weights(weights, model_type, options):
+    """The weights as the case's checkpoint has them."""
+    weights = dict(weights)
+    if options.get("published") and model_type in HYBRIDS:
+        return published_hybrid(weights, model_type)
+    if options.get("published") and model_type == "gpt_oss":
+        return published_gpt_oss(weights, options.get("mxfp4"))
+    if options.get("published") and model_type == "gemma4":
+        return {k.replace("language_model.model.", "model.language_model."): v for k, v in join_experts(weights).items()}
+    return stored_form(weights, options)
+
+
 def make_case(name, seed, reference=None):
     """A case and what its references give, or only the one that is named."""
     references, changes, options = CASES[name]
@@ -259,8 +317,10 @@ def make_case(name, seed, reference=None):
             model.sanitize(dict(weights))
     elif config["model_type"].startswith("gemma3"):
         weights.pop("lm_head.weight", None)
-    hybrid = options.get("published") and config["model_type"] in HYBRIDS
-    stored = published_hybrid(dict(weights), config["model_type"]) if hybrid else stored_form(dict(weights), options)
+    if options.get("mxfp4"):
+        config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn"])
+    stored = stored_weights(weights, config["model_type"], options)
+    weights = through_mxfp4(weights) if options.get("mxfp4") else weights
     stored = join_heads(stored) if options.get("one_tensor") else stored
     runs = []
     if reference in (MLX, BOTH):

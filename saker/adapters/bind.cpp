@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/bind.h"
 
+#include "saker/adapters/expert_modules.h"
 #include "saker/adapters/model_fit.h"
 #include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
@@ -36,11 +37,13 @@ ModuleMap modules_by_name(const models::Model& model) {
 }
 
 // Throws unless the model has all modules of the adapter.
-void check_names(const AdapterSource& source, const ModuleMap& modules) {
+void check_names(
+    const AdapterSource& source, const ModuleMap& modules, const ExpertModules& experts
+) {
   constexpr std::size_t kListed = 5;
   std::vector<std::string> missing;
   for (const auto& [name, module] : source.modules) {
-    if (!modules.contains(name)) {
+    if (!modules.contains(name) && !experts.find(name)) {
       missing.push_back(quote(module.name));
     }
   }
@@ -239,6 +242,12 @@ nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& 
   if (module.norm) {
     return norm_changes(source, module);
   }
+  require(
+      !module.experts,
+      ErrorCode::kUnsupported,
+      "[{}] a low-rank change of all experts of a layer can be run, no other",
+      source.name
+  );
   check_vocabulary(source, module);
   std::vector<AdapterDelta> changes;
   const bool replaced = source.weight && !equals_base(module, *source.weight, source.name);
@@ -303,9 +312,16 @@ ModuleSource tied_change(const ModuleSource& embedding) {
 
 std::shared_ptr<const nn::Adapter> bind_modules(AdapterSource& source, const models::Model& model) {
   const ModuleMap modules = modules_by_name(model);
-  check_names(source, modules);
+  const ExpertModules experts(model.modules());
+  check_names(source, modules, experts);
   nn::Adapter::Changes changes;
+  std::map<const Module*, ExpertSources> expert_sources;
   std::optional<int> first_layer;
+  const auto note_layer = [&](std::string_view name) {
+    if (const auto layer = layer_of(name, model.info().layer_count)) {
+      first_layer = std::min(*layer, first_layer.value_or(*layer));
+    }
+  };
   const auto add = [&](std::string_view name, const ModuleSource& change) {
     const Module& module = *modules.find(name)->second;
     auto found = changes_of(change, module);
@@ -313,12 +329,15 @@ std::shared_ptr<const nn::Adapter> bind_modules(AdapterSource& source, const mod
       return;
     }
     changes[module.path] = std::move(found);
-    if (const auto layer = layer_of(name, model.info().layer_count)) {
-      first_layer = std::min(*layer, first_layer.value_or(*layer));
-    }
+    note_layer(name);
   };
   for (auto& [name, change] : source.modules) {
-    add(name, change);
+    if (const auto expert = experts.find(name)) {
+      expert_sources[expert->stack].emplace(expert->index, change);
+      note_layer(name);
+    } else {
+      add(name, change);
+    }
     if (name != "embed_tokens") {
       change = {};
     }
@@ -330,7 +349,13 @@ std::shared_ptr<const nn::Adapter> bind_modules(AdapterSource& source, const mod
       shares_weight(*head->second, *modules.find("embed_tokens")->second)) {
     add("lm_head", tied_change(embedding->second));
   }
-  return std::make_shared<const nn::Adapter>(source.identity, std::move(changes), first_layer);
+  nn::Adapter::ExpertChanges expert_changes;
+  for (const auto& [stack, sources] : expert_sources) {
+    expert_changes.emplace(stack->path, experts_delta(*stack, sources));
+  }
+  return std::make_shared<const nn::Adapter>(
+      source.identity, std::move(changes), first_layer, std::move(expert_changes)
+  );
 }
 
 }  // namespace

@@ -14,6 +14,9 @@
 #include "saker/models/tensor_rules.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <utility>
 
 namespace saker::adapters {
@@ -79,7 +82,12 @@ Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
   take_vocabulary(source, base, strength);
   naming_folder(source.dir, [&] { fit_to_model(source, *loaded.model); });
   bind(source, *loaded.model);  // Throws if anything does not fit.
+  const ExpertModules experts(loaded.model->modules());
   for (const auto& [name, change] : source.modules) {
+    if (const auto expert = experts.find(name)) {
+      add_expert(name, *expert, change, strength);
+      continue;
+    }
     const nn::Module& module = *base.modules.find(name)->second;
     ModuleSource real = without_equals(change, module);
     if (real.weight || real.bias || real.low_rank) {
@@ -99,6 +107,32 @@ void Fusion::add_change(const nn::Module& module, ModuleSource change, float str
     fused.base.first_row = 0;
   }
   changes_.emplace(module_name(module.path), std::move(fused));
+}
+
+// Experts are stored one by one, or as a stack of all.
+void Fusion::add_expert(
+    std::string_view name, const ExpertModules::Expert& expert, ModuleSource change, float strength
+) {
+  const nn::Module& stack = *expert.stack;
+  const nn::ExpertStack& experts = *stack.experts;
+  FusedModule fused{.base = stack, .change = std::move(change), .strength = strength};
+  fused.base.experts.reset();
+  fused.base.path = fmt::format("{}.{}.{}", experts.scope, expert.index, experts.name);
+  fused.format = experts.formats[static_cast<std::size_t>(expert.index)];
+  if (base_.tensors.contains(fused.base.path + ".weight")) {
+    changes_.emplace(name, std::move(fused));
+    return;
+  }
+  require(
+      base_.tensors.contains(stack.path + ".weight"),
+      ErrorCode::kUnsupported,
+      "[{}] the base has gates and ups of experts in one tensor, which can't be fused; 'saker "
+      "convert' writes a model that can",
+      fused.change.name
+  );
+  Target& target = targets_[stack.path];
+  target.like = stack.path;
+  target.experts.emplace(expert.index, std::move(fused));
 }
 
 // Takes embedding and head of a resized vocabulary.
@@ -202,6 +236,11 @@ std::vector<std::string> Fusion::changed_modules() const {
   for (const auto& [name, change] : changes_) {
     names.push_back(change.change.name);
   }
+  for (const auto& [path, target] : targets_) {
+    for (const auto& [expert, change] : target.experts) {
+      names.push_back(change.change.name);
+    }
+  }
   return names;
 }
 
@@ -229,7 +268,8 @@ DType Fusion::bias_dtype(const std::string& module) const {
 
 bool Fusion::is_made(std::string_view name) const {
   const auto target = targets_.find(split_name(name).module);
-  return target != targets_.end() && target->second.change.has_value();
+  return target != targets_.end() &&
+         (target->second.change.has_value() || !target->second.experts.empty());
 }
 
 load::PlannedTensor Fusion::info(const std::string& name) const {
@@ -239,7 +279,7 @@ load::PlannedTensor Fusion::info(const std::string& name) const {
     const Tensor& tensor = base_tensor(name);
     return {name, tensor.dtype, tensor.shape};
   }
-  if (part == "bias") {
+  if (part == "bias" && target->second.experts.empty()) {
     return {name, bias_dtype(target->second.like), {target->second.change->base.outputs}};
   }
   const Tensor& like = base_tensor(fmt::format("{}.{}", target->second.like, part));
@@ -265,6 +305,58 @@ void Fusion::make_weight(const Target& target) {
   }
 }
 
+// Experts without a change keep their bytes.
+void Fusion::make_experts(const Target& target) {
+  const auto like = weight_tensors(target.like);
+  const std::int64_t count = like.weight.shape.front();
+  latest_tensors_ = like;
+  const std::array<std::optional<Tensor>, 3> sources{like.weight, like.scales, like.biases};
+  std::array<std::shared_ptr<std::vector<std::byte>>, 3> bytes;
+  for (auto& of_part : bytes) {
+    of_part = std::make_shared<std::vector<std::byte>>();
+  }
+  for (std::int64_t expert = 0; expert < count; ++expert) {
+    std::array<std::optional<Tensor>, 3> own = sources;
+    for (std::optional<Tensor>& part : own) {
+      if (part) {
+        part = rows_of(*part, expert, 1);
+        part->shape.erase(part->shape.begin());
+        part->release = nullptr;
+      }
+    }
+    const auto changed = target.experts.find(static_cast<int>(expert));
+    if (changed != target.experts.end()) {
+      FusedModule module = changed->second;
+      const kernels::WeightTensors base{*own[0], own[1], own[2], like.name};
+      module.base.weight = kernels::PackedWeight::pack({base}, module.format);
+      const auto fused = fused_weight(module, base);
+      own = {fused.weight, fused.scales, fused.biases};
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (own[i]) {
+        const auto data = own[i]->bytes();
+        bytes[i]->insert(bytes[i]->end(), data.begin(), data.end());
+      }
+    }
+  }
+  const auto finish = [&](Tensor& tensor, std::size_t index) {
+    tensor.data = std::shared_ptr<const std::byte>(bytes[index], bytes[index]->data());
+    tensor.release = nullptr;
+  };
+  finish(latest_tensors_.weight, 0);
+  if (latest_tensors_.scales) {
+    finish(*latest_tensors_.scales, 1);
+  }
+  if (latest_tensors_.biases) {
+    finish(*latest_tensors_.biases, 2);
+  }
+  for (const std::optional<Tensor>& read : sources) {
+    if (read && read->release) {
+      read->release();
+    }
+  }
+}
+
 Tensor Fusion::tensor(const std::string& name) {
   const auto [module, part] = split_name(name);
   const auto found = targets_.find(module);
@@ -272,7 +364,10 @@ Tensor Fusion::tensor(const std::string& name) {
     return base_tensor(name);
   }
   const Target& target = found->second;
-  if (!target.change) {
+  if (!target.experts.empty() && part == "bias") {
+    return base_tensor(name);
+  }
+  if (!target.change && target.experts.empty()) {
     return base_tensor(fmt::format("{}.{}", target.like, part));
   }
   if (part == "bias") {
@@ -281,7 +376,7 @@ Tensor Fusion::tensor(const std::string& name) {
   if (latest_ != module) {
     latest_.clear();
     latest_tensors_ = {};
-    make_weight(target);
+    target.experts.empty() ? make_weight(target) : make_experts(target);
     latest_ = module;
   }
   return part == "weight"   ? latest_tensors_.weight

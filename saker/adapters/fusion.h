@@ -5,6 +5,7 @@
 // the files of a folder or for a model in memory. REQUIRES: on the engine's thread.
 
 #include "saker/adapters/adapter_source.h"
+#include "saker/adapters/expert_modules.h"
 #include "saker/adapters/fused_module.h"
 #include "saker/base/json/json.h"
 #include "saker/load/files/safetensors_writer.h"
@@ -54,8 +55,9 @@ class Fusion {
  private:
   // The input for the tensors of one module.
   struct Target {
-    std::string like;                   // The base's module with the same form of tensors.
-    std::optional<FusedModule> change;  // Empty: the base's tensors under another name.
+    std::string like;                         // The base's module with the same form of tensors.
+    std::optional<FusedModule> change;        // Empty: the base's tensors under another name.
+    std::map<int, FusedModule> experts = {};  // Instead: changes of experts of a stack.
   };
 
   using ModuleMap = std::map<std::string, const nn::Module*, std::less<>>;  // By module_name.
@@ -69,6 +71,12 @@ class Fusion {
 
   void take_vocabulary(AdapterSource& source, const Base& base, float strength);
   void add_change(const nn::Module& module, ModuleSource change, float strength);
+  void add_expert(
+      std::string_view name,
+      const ExpertModules::Expert& expert,
+      ModuleSource change,
+      float strength
+  );
   void choose_targets(const Base& base, bool tied_head_follows);
   void plan();
   void add_missing(std::set<std::string>& names);
@@ -76,6 +84,7 @@ class Fusion {
   kernels::WeightTensors weight_tensors(const std::string& module) const;
   DType bias_dtype(const std::string& module) const;
   void make_weight(const Target& target);
+  void make_experts(const Target& target);
 
   bool has_index_ = false;
   load::ModelTensors base_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/expert_modules.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
@@ -82,12 +83,6 @@ void add_tensor(
   LowRank low_rank =
       module.low_rank.value_or(LowRank{.down = {}, .up = {}, .bias = {}, .magnitude = {}});
   low_rank.embedding = embedding;
-  require(
-      tensor.shape.size() != 3,
-      ErrorCode::kUnsupported,
-      "[{}] a change of all experts of a layer (LoRASwitchLinear) can't be run",
-      name
-  );
   if (part == "lora_a") {
     const Tensor checked = checked_tensor(name, tensor, 2);
     low_rank.down = embedding ? checked : transposed(checked);
@@ -100,6 +95,37 @@ void add_tensor(
   module.low_rank = std::move(low_rank);
 }
 
+// One of the low-rank matrices of all experts of a layer (LoRASwitchLinear): [E, R, K] or [E, N, R].
+void add_experts(
+    AdapterSource& source,
+    const std::string& name,
+    std::string_view path,
+    std::string_view part,
+    const Tensor& tensor
+) {
+  constexpr std::int64_t kMaxExperts = 1 << 14;
+  const Tensor all = checked_tensor(name, tensor, 3);
+  require(
+      all.shape[0] <= kMaxExperts,
+      ErrorCode::kUnsupported,
+      "[{}] {} experts, expected at most {}",
+      name,
+      all.shape[0],
+      kMaxExperts
+  );
+  for (std::int64_t expert = 0; expert < all.shape[0]; ++expert) {
+    const std::string own = single_expert(path, static_cast<int>(expert));
+    ModuleSource& module = source.modules[std::string(module_name(own))];
+    module.name = own;
+    if (!module.low_rank) {
+      module.low_rank = LowRank{.down = {}, .up = {}, .bias = {}, .magnitude = {}};
+    }
+    Tensor matrix = rows_of(all, expert, 1);
+    matrix.shape.erase(matrix.shape.begin());
+    (part == "lora_a" ? module.low_rank->down : module.low_rank->up) = std::move(matrix);
+  }
+}
+
 }  // namespace
 
 AdapterSource read_mlx(AdapterFiles files) {
@@ -110,6 +136,11 @@ AdapterSource read_mlx(AdapterFiles files) {
   source.tied_head_follows = true;
   for (const auto& [name, tensor] : files.tensors) {
     const auto [path, part] = place_of(name);
+    if (tensor.shape.size() == 3 && type == FineTune::kLora &&
+        (part == "lora_a" || part == "lora_b")) {
+      add_experts(source, name, path, part, tensor);
+      continue;
+    }
     ModuleSource& module = source.modules[std::string(module_name(path))];
     module.name = std::string(path);
     if (type == FineTune::kFull && part == "weight") {

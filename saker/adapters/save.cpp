@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/save.h"
 
+#include "saker/adapters/expert_modules.h"
 #include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/base/error.h"
@@ -74,6 +75,10 @@ bool has_place(const ModuleSource& module, AdapterFormat form, ConversionReport&
   }
   const LowRank& low_rank = *module.low_rank;
   const bool by_token = form == AdapterFormat::kMlx;
+  if (by_token && is_single_expert(module.name)) {
+    report.skipped.push_back(fmt::format("{}: an expert alone", module.name));
+    return false;
+  }
   if (low_rank.embedding && low_rank.magnitude && low_rank.by_token != by_token) {
     report.skipped.push_back(fmt::format(
         "{}: magnitudes (DoRA) that are not {}",

@@ -53,6 +53,7 @@ Architecture ernie4_5_moe();
 Architecture exaone4();
 Architecture glm4_moe_lite();
 Architecture glm4_moe();
+Architecture gpt_oss();
 Architecture granite();
 Architecture granitemoe();
 Architecture granitemoehybrid();

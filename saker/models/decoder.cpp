@@ -255,7 +255,21 @@ nn::LayerMixer token_mixer(const LayerParts& parts) {
   return nn::Attention(scope, options, parts.rope);
 }
 
+bool has_mlp_beside_experts(const LayerParts& parts) {
+  return parts.config.mlp_beside_experts &&
+         parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts;
+}
+
 nn::LayerMixer feed_forward(const LayerParts& parts) {
+  if (has_mlp_beside_experts(parts)) {
+    return nn::MlpBesideExperts(
+        parts.weights,
+        {.mlp = parts.config.mlp(parts.index),
+         .moe = parts.config.moe,
+         .norm = parts.config.norm,
+         .mlp_scope = parts.config.feed_forward}
+    );
+  }
   const auto scope = parts.weights / parts.config.feed_forward;
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
     return nn::Moe(scope, parts.config.moe, parts.weights);
@@ -273,6 +287,8 @@ nn::DecoderLayer two_part_layer(
   const auto norm = [&](std::string_view name) {
     return name.empty() ? std::nullopt : std::optional(layer_norm(parts, name));
   };
+  // An MLP beside experts reads the stream.
+  const auto feed_forward_norm = has_mlp_beside_experts(parts) ? std::string_view() : norms[1];
   const float scale = parts.config.residual_scale;
   const auto& config = parts.config.layers.at(static_cast<std::size_t>(parts.index));
   nn::DecoderLayer layer;
@@ -280,7 +296,9 @@ nn::DecoderLayer two_part_layer(
     layer.parts.push_back({norm(norms[0]), token_mixer(parts), norm(output_norms[0]), scale});
   }
   if (config.feed_forward != FeedForward::kNone) {
-    layer.parts.push_back({norm(norms[1]), feed_forward(parts), norm(output_norms[1]), scale});
+    layer.parts.push_back(
+        {norm(feed_forward_norm), feed_forward(parts), norm(output_norms[1]), scale}
+    );
   }
   return layer;
 }

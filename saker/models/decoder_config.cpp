@@ -90,6 +90,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.attend.window = own.window;
   options.attend.bidirectional = bidirectional;
   options.output_gate = attention_gate;
+  options.sinks = attention_sinks;
   options.norms_join_heads = norms_join_heads;
   options.norms_follow_rope = norms_follow_rope;
   options.query_scaling = query_scaling;

@@ -12,11 +12,11 @@
 #include "saker/models/layer_config.h"
 #include "saker/models/rerank_format.h"
 #include "saker/nn/attention.h"
+#include "saker/nn/experts/moe.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/latent/latent_weights.h"
 #include "saker/nn/layer_inputs.h"
-#include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
 #include "saker/nn/recurrent/mamba2.h"
 #include "saker/nn/recurrent/short_convolution.h"
@@ -78,6 +78,7 @@ struct DecoderConfig {
   bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
   bool value_norms = false;         // RMS norm of each head's v, without a weight.
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
+  bool attention_sinks = false;     // See nn::AttentionOptions::sinks.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
@@ -85,6 +86,7 @@ struct DecoderConfig {
   nn::ShortConvolutionOptions short_convolution;
   nn::Mamba2Options mamba2;
   nn::MoeOptions moe;                     // For layers with experts.
+  bool mlp_beside_experts = false;        // They have an MLP too, see nn::MlpBesideExperts.
   std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
   nn::MlpNames mlp_names;
   bool joined_mlp = false;  // Gate and up alone are one tensor.

@@ -2,7 +2,7 @@
 // Gemma 4, text: Gemma 3's layers, but norm weights are stored whole. Full layers have larger heads
 // than sliding ones, and only a part of a head rotates. In some sizes their values are their keys.
 // The last `num_kv_shared_layers` attend to keys and values of the last layer of their kind before
-// them. Small sizes give every layer an extra input per token.
+// them. Small sizes give every layer an extra input per token. One size has experts beside the MLP.
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/models/architecture.h"
@@ -144,8 +144,32 @@ void read_layer_inputs(DecoderConfig& config, const Json& json) {
   );
 }
 
+constexpr nn::MoeNames kExpertNames{
+    .router = "router.proj",
+    .expert_scales = "router.per_expert_scale",
+    .stacks = "experts.switch_glu",
+};
+
+void read_experts(DecoderConfig& config, const Json& json) {
+  constexpr std::int64_t kMaxExperts = 1 << 14;
+  if (!json_bool(json, "enable_moe_block", false)) {
+    return;
+  }
+  nn::MoeOptions& moe = config.moe;
+  moe.hidden = config.hidden;
+  moe.intermediate = static_cast<int>(json_int_in(json, "moe_intermediate_size", 1, kMaxSize));
+  moe.experts = static_cast<int>(json_int_in(json, "num_experts", 1, kMaxExperts));
+  moe.routing.chosen = static_cast<int>(json_int_in(json, "top_k_experts", 1, moe.experts));
+  moe.routing.score = kernels::RouterScore::kSoftmaxOfChosen;
+  moe.activation = config.activation;
+  moe.names = kExpertNames;
+  config.mlp_beside_experts = true;
+  for (LayerConfig& layer : config.layers) {
+    layer.experts = true;
+  }
+}
+
 void refuse_unsupported(const Json& json) {
-  refuse_flag(json, "enable_moe_block");
   const auto bidirectional = json_has(json, "use_bidirectional_attention")
                                  ? json_string(json, "use_bidirectional_attention", "")
                                  : std::string();
@@ -191,6 +215,7 @@ DecoderConfig read(const Json& whole) {
   set_windows(config, sliding, read_window(json, is_unified(config) ? 1024 : 512));
   share_rows(config, json, sliding);
   read_layer_inputs(config, json);
+  read_experts(config, json);
   return config;
 }
 
@@ -248,6 +273,14 @@ bool is_unread(std::string_view name, const Json& config) {
   return in_layer->number >= layers - shared;
 }
 
+// Routers choose, so they keep 8 bits.
+std::optional<kernels::WeightFormat> own_format(std::string_view module) {
+  constexpr kernels::WeightFormat kRouter{
+      .kind = kernels::WeightKind::kAffine, .bits = 8, .group_size = 64
+  };
+  return module.ends_with("router.proj") ? std::optional(kRouter) : std::nullopt;
+}
+
 // All layers of an assistant share rows, but those of another model.
 DecoderConfig read_assistant(const Json& config) {
   Json text = text_config(config, "gemma4_text");
@@ -266,7 +299,7 @@ Architecture gemma4() {
       .build_layer = build_layer,
       .adjust = adjust,
       .has_layer_scalars = true,
-      .tensors = {.is_unread = is_unread},
+      .tensors = {.is_unread = is_unread, .experts = kExpertNames, .own_format = own_format},
       .read_assistant = read_assistant,
   };
 }

@@ -7,7 +7,7 @@
 #include "saker/base/json/json.h"
 #include "saker/kernels/layout/weight_format.h"
 #include "saker/models/decoder_config.h"
-#include "saker/nn/moe_options.h"
+#include "saker/nn/experts/moe_options.h"
 
 #include <cstdint>
 #include <optional>

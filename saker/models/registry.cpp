@@ -46,6 +46,7 @@ constexpr std::array kTable{
     Row{"generic", generic},
     Row{"glm4_moe_lite", glm4_moe_lite},
     Row{"glm4_moe", glm4_moe},
+    Row{"gpt_oss", gpt_oss},
     Row{"granite", granite},
     Row{"granitemoe", granitemoe},
     Row{"granitemoehybrid", granitemoehybrid},

@@ -7,6 +7,7 @@
 #include "saker/models/encoder_config.h"
 #include "saker/models/mtp.h"
 #include "saker/models/token_table.h"
+#include "saker/nn/experts/mlp_beside_experts.h"
 
 #include <fmt/format.h>
 
@@ -53,8 +54,14 @@ class LayerModules {
       put("post_per_layer_input_norm", norm(config_.hidden));
     }
     add_mixing(layer);
-    if (layer.feed_forward != FeedForward::kNone) {
-      layer.experts ? add_experts() : add_mlp(layer);
+    if (layer.feed_forward == FeedForward::kNone) {
+      return;
+    }
+    if (layer.experts && config_.mlp_beside_experts) {
+      add_mlp(layer);
+      add_beside_mlp();
+    } else {
+      layer.experts ? add_experts(fmt::format("{}.", config_.feed_forward)) : add_mlp(layer);
     }
   }
 
@@ -92,6 +99,9 @@ class LayerModules {
     const int heads = config_.heads * head_dim;
     const auto joined = [&](int rows) { return config_.norms_join_heads ? rows : head_dim; };
     put(attention(config_.attention_names.output), linear(heads, config_.hidden));
+    if (config_.attention_sinks) {
+      put("self_attn.sinks", {.kind = Kind::kTensor});
+    }
     if (config_.head_norms) {
       put(attention(config_.attention_names.query_norm), norm(joined(heads)));
     }
@@ -207,11 +217,21 @@ class LayerModules {
     put(in_scope(names.up), linear(config_.hidden, inner));
   }
 
-  void add_experts() {
+  // See nn::MlpBesideExperts.
+  void add_beside_mlp() {
+    const nn::MlpBesideExpertsOptions names{.mlp = {}, .moe = {}, .norm = {}};
+    put(names.router_scale, {.kind = Kind::kTensor});
+    for (const std::string_view name :
+         {names.mlp_output_norm, names.experts_norm, names.experts_output_norm}) {
+      put(name, norm(config_.hidden));
+    }
+    add_experts("");
+  }
+
+  // `scope`: with its dot.
+  void add_experts(std::string_view scope) {
     const nn::MoeOptions& moe = config_.moe;
-    const auto in_scope = [&](std::string_view name) {
-      return fmt::format("{}.{}", config_.feed_forward, name);
-    };
+    const auto in_scope = [&](std::string_view name) { return fmt::format("{}{}", scope, name); };
     put(in_scope(moe.names.router), linear(config_.hidden, moe.experts));
     if (!moe.names.choice_bias.empty()) {
       const bool is_required = !moe.names.choice_bias_may_lack;
@@ -250,6 +270,9 @@ class LayerModules {
       stack.turned = moe.names.fused_transposed;
       return stack;
     };
+    for (const std::string_view name : {"gate_up_proj_bias", "down_proj_bias"}) {
+      put(fmt::format("{}.{}", scope, name), {.kind = Kind::kTensor, .is_required = false});
+    }
     if (moe.gated) {
       put(scope + ".gate_proj", experts(moe.expert_size(), moe.intermediate, kFusedInputs));
       RosterModule fused = experts(moe.expert_size(), 2 * moe.intermediate, {});
@@ -346,7 +369,9 @@ std::string stacked_name(std::string_view name) {
       return fmt::format("{}.{}.{}{}", scope, kStacks, alias.usual, leaf);
     }
   }
-  constexpr std::array<std::string_view, 2> kExpertScopes{".experts.", ".switch_mlp."};
+  constexpr std::array<std::string_view, 3> kExpertScopes{
+      ".experts.switch_glu.", ".experts.", ".switch_mlp."
+  };
   for (const std::string_view scope : kExpertScopes) {
     const auto at = name.find(scope);
     if (at == std::string_view::npos) {

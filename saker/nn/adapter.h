@@ -8,7 +8,9 @@
 // the base run the base's operations only, whatever is beside them: their bits are the base's.
 // Immutable; any number may be in memory at once; safe to use from any thread.
 
+#include "saker/kernels/mx.h"
 #include "saker/kernels/ops/adapter_delta.h"
+#include "saker/kernels/ops/experts/expert_linear.h"
 
 #include <cstddef>
 #include <map>
@@ -21,21 +23,40 @@
 
 namespace saker::nn {
 
+// The change of a projection of all experts: y += strength * scale * up(down(x)), each with its
+// expert's.
+struct ExpertsDelta {
+  kernels::ExpertWeights down;  // [R, K]
+  kernels::ExpertWeights up;    // [N, R]
+  mx::array scales;             // [E] float32.
+
+  std::size_t nbytes() const;
+};
+
 class Adapter {
  public:
   // Changes of one module; they add up.
   using ModuleChanges = std::vector<std::shared_ptr<const kernels::AdapterDelta>>;
   using Changes = std::map<std::string, ModuleChanges, std::less<>>;
+  // By the path of the stack ("model.layers.0.mlp.switch_mlp.up_proj").
+  using ExpertChanges = std::map<std::string, std::shared_ptr<const ExpertsDelta>, std::less<>>;
 
   // `identity`: a hash of everything the adapter is made from, see `identity()`. `changes`: by
   // module path ("model.layers.0.self_attn.q_proj"). `first_layer`: see below.
-  Adapter(std::string identity, Changes changes, std::optional<int> first_layer);
+  Adapter(
+      std::string identity,
+      Changes changes,
+      std::optional<int> first_layer,
+      ExpertChanges experts = {}
+  );
 
   // Equal exactly for equal weights and configuration; a key for caches.
   const std::string& identity() const { return identity_; }
 
   // The changes of this module; empty if it stays the base's.
   std::span<const std::shared_ptr<const kernels::AdapterDelta>> find(std::string_view module) const;
+  // As above for experts; null if they stay the base's.
+  std::shared_ptr<const ExpertsDelta> find_experts(std::string_view stack) const;
 
   // The lowest decoder layer whose output differs from the base's; -1: already the embedding
   // differs. None: no layer differs, at most the final norm and the head.
@@ -46,6 +67,7 @@ class Adapter {
  private:
   std::string identity_;
   Changes changes_;
+  ExpertChanges experts_;
   std::optional<int> first_layer_;
   std::size_t nbytes_ = 0;
 };

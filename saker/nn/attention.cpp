@@ -55,6 +55,10 @@ Attention::Attention(
       );
     }
   }
+  if (options.sinks) {
+    options_.attend.sinks = mx::contiguous(weights.vector("sinks", options.heads));
+    mx::eval(*options_.attend.sinks);
+  }
   if (options.value_norm) {
     value_norm_ = mx::ones({options.head_dim}, mx::float32);
     mx::eval(*value_norm_);

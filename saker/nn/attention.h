@@ -42,6 +42,7 @@ struct AttentionOptions {
   AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;
+  bool sinks = false;                     // See kernels::AttendOptions: the tensor `sinks`.
   bool keys_are_values = false;           // No v_proj: k_proj's outputs are the values.
   std::optional<NormOptions> value_norm;  // For v, over each head, without a weight.
 };

@@ -34,6 +34,7 @@ struct MoeNames {
   std::string_view to_latent = "fc1_latent_proj";
   std::string_view from_latent = "fc2_latent_proj";
   bool fused_transposed = false;  // They are [E, K, 2 F] and [E, F, outputs].
+  bool fused_in_turns = false;    // Transposed ones: gates and ups take turns.
 };
 
 }  // namespace saker::nn

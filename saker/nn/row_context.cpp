@@ -98,6 +98,76 @@ mx::array RowContext::change(
   return changes.empty() ? y : kernels::change_output(y, x, changes);
 }
 
+namespace {
+
+// The strength of each sorted pair's token, [P, 1].
+mx::array pair_strengths(
+    const kernels::RowStrengths& rows, std::size_t tokens, const kernels::ExpertPermutation& sorted
+) {
+  std::vector<float> strengths(tokens, 0.0F);
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    strengths[static_cast<std::size_t>(rows.rows[i])] = rows.strengths[i];
+  }
+  const int count = static_cast<int>(tokens);
+  const mx::array by_token(strengths.begin(), {count, 1});
+  const mx::array ranks(sorted.pairs.shape(0) / count);
+  return mx::take(by_token, mx::floor_divide(sorted.pairs, ranks), 0);
+}
+
+// y with `changed` in columns [first, first + changed.shape(1)).
+mx::array with_columns(const mx::array& y, const mx::array& changed, int first) {
+  const int end = first + changed.shape(1);
+  std::vector<mx::array> parts;
+  if (first > 0) {
+    parts.push_back(mx::slice(y, {0, 0}, {y.shape(0), first}));
+  }
+  parts.push_back(changed);
+  if (end < y.shape(1)) {
+    parts.push_back(mx::slice(y, {0, end}, y.shape()));
+  }
+  return parts.size() == 1 ? changed : mx::concatenate(parts, 1);
+}
+
+}  // namespace
+
+bool RowContext::changes_experts(std::span<const ModuleColumns> stacks) const {
+  return std::ranges::any_of(groups_, [&](const Group& group) {
+    return std::ranges::any_of(stacks, [&](const ModuleColumns& stack) {
+      return group.adapter->find_experts(stack.path) != nullptr;
+    });
+  });
+}
+
+mx::array RowContext::change_experts(
+    const mx::array& y,
+    const mx::array& x,
+    const kernels::ExpertPermutation& sorted,
+    std::span<const ModuleColumns> stacks
+) const {
+  auto result = y;
+  for (const Group& group : groups_) {
+    for (const ModuleColumns& stack : stacks) {
+      const auto change = group.adapter->find_experts(stack.path);
+      if (change == nullptr) {
+        continue;
+      }
+      const auto strengths = pair_strengths(*group.rows, rows_.size(), sorted);
+      const auto scales = mx::expand_dims(mx::take(change->scales, sorted.experts, 0), 1);
+      const auto inner = kernels::expert_linear(x, sorted, change->down);
+      const auto delta = mx::multiply(
+          mx::astype(kernels::expert_linear(inner, sorted, change->up), mx::float32),
+          mx::multiply(strengths, scales)
+      );
+      const int first = stack.first_column;
+      const auto own = mx::slice(result, {0, first}, {result.shape(0), first + change->up.rows()});
+      const auto sum = mx::astype(mx::add(mx::astype(own, mx::float32), delta), own.dtype());
+      const auto is_changed = mx::not_equal(strengths, mx::array(0.0F));
+      result = with_columns(result, mx::where(is_changed, sum, own), first);
+    }
+  }
+  return result;
+}
+
 mx::array RowContext::change_embedding(
     const mx::array& y, const mx::array& ids, std::string_view module
 ) const {

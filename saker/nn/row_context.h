@@ -62,7 +62,16 @@ class RowContext {
   // [N, inputs] is the modules' input.
   mx::array change(const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules)
       const;
-  // As above for y [N, outputs] of an embedding, ids [N].
+  // As `changes` and `change` for projections of experts: x [P, inputs] and y [P, outputs] have one
+  // row per sorted pair. Tokens of the base keep their bits.
+  bool changes_experts(std::span<const ModuleColumns> stacks) const;
+  mx::array change_experts(
+      const mx::array& y,
+      const mx::array& x,
+      const kernels::ExpertPermutation& sorted,
+      std::span<const ModuleColumns> stacks
+  ) const;
+  // As `change` for y [N, outputs] of an embedding, ids [N].
   mx::array change_embedding(const mx::array& y, const mx::array& ids, std::string_view module)
       const;
 

@@ -38,6 +38,8 @@ double true_activation(double x, Activation activation) {
       return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
     case Activation::kRelu2:
       return x > 0 ? x * x : 0;
+    case Activation::kSwigluOai:
+      break;  // Has a test of its own.
   }
   return 0;
 }
@@ -98,6 +100,49 @@ TEST_P(ActivationTest, PairsAreTheMergedOnes) {
         floats_of(gated_activation(gate, up, activation)),
         floats_of(gated_activation(merged, activation))
     );
+  }
+}
+
+// A gate and an up, and what they give.
+struct Swiglu {
+  float gate;
+  float up;
+  double expected;
+};
+
+TEST_P(ActivationTest, GatesAndUpsOfSwigluOaiAreLimited) {
+  const auto share = [](double gate) { return gate / (1 + std::exp(-1.702 * gate)); };
+  const float nan = std::nanf("");
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<Swiglu> cases = {
+      {1.5F, 0.25F, share(1.5) * 1.25},
+      {-2.0F, -3.0F, share(-2.0) * -2.0},
+      {9.0F, 1.0F, share(7.0) * 2.0},
+      {inf, 1.0F, share(7.0) * 2.0},
+      {-9.0F, 1.0F, share(-9.0) * 2.0},
+      {1.0F, 8.0F, share(1.0) * 8.0},
+      {1.0F, -inf, share(1.0) * -6.0},
+      {nan, 1.0F, std::nan("")},
+      {1.0F, nan, std::nan("")},
+  };
+  std::vector<float> merged;
+  for (const auto member : {&Swiglu::gate, &Swiglu::up}) {
+    for (const Swiglu& of : cases) {
+      merged.push_back(of.*member);
+    }
+  }
+  const int count = static_cast<int>(cases.size());
+  const mx::array rows(merged.data(), {1, 2 * count});
+  const auto got = floats_of(gated_activation(rows, Activation::kSwigluOai));
+  const auto reference = floats_of(gated_activation_reference(rows, Activation::kSwigluOai));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const double expected = cases[i].expected;
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(got[i]) && std::isnan(reference[i])) << i;
+    } else {
+      EXPECT_NEAR(got[i], expected, 4e-6 * std::abs(expected)) << i;
+      EXPECT_NEAR(reference[i], expected, 4e-6 * std::abs(expected)) << i;
+    }
   }
 }
 

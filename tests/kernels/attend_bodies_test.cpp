@@ -35,6 +35,7 @@ struct Case {
   int window = 0;  // 0: none. Rows see positions > their own - window, and those < keep.
   int keep = 0;
   float softcap = 0.0F;
+  bool sinks = false;
   float query_size = 3.0F;
   std::uint64_t seed = 0;
 
@@ -57,6 +58,7 @@ Case random_case(std::mt19937& random) {
   c.window = of({0, 0, 5, 70, 128});
   c.keep = of({0, 4, 66});
   c.softcap = of({0, 0, 5}) == 5 ? 5.0F : 0.0F;
+  c.sinks = of({0, 0, 1}) == 1;
   c.query_size = of({0, 1, 1, 1}) == 0 ? 1e-30F : 3.0F;
   c.seed = random();
   return c;
@@ -71,7 +73,9 @@ class Attention {
         shape_(attend_shape(
             pages_, c.heads(), 1.0F / std::sqrt(static_cast<float>(c.pages.head_dim)), c.softcap
         )),
-        q_(normal_floats(floats(c.rows, c.heads(), c.pages.head_dim), c.seed, c.query_size)) {
+        q_(normal_floats(floats(c.rows, c.heads(), c.pages.head_dim), c.seed, c.query_size)),
+        sinks_(normal_floats(static_cast<std::size_t>(c.heads()), c.seed + 3, 3.0F)) {
+    shape_.sinks = c.sinks ? sinks_.data() : nullptr;
     const auto k = normal_floats(floats(c.keys, c.pages.kv_heads, c.pages.head_dim), c.seed + 1);
     const auto v =
         normal_floats(floats(c.keys, c.pages.kv_heads, c.pages.value_head_dim), c.seed + 2);
@@ -161,8 +165,13 @@ class Attention {
         scores.push_back(score(key < kPageRows ? of_first : of_others, kv_head, key));
       }
     }
-    const double top = *std::max_element(scores.begin(), scores.end());
+    double top = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
+    if (case_.sinks) {
+      const double sink = sinks_[static_cast<std::size_t>(head)];
+      top = std::max(top, sink);
+      sum = std::exp(sink - top);
+    }
     std::vector<double> result(static_cast<std::size_t>(case_.pages.value_head_dim));
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const double weight = std::exp(scores[i] - top);
@@ -231,6 +240,7 @@ class Attention {
   KvPages pages_;
   AttendShape shape_;
   std::vector<float> q_;
+  std::vector<float> sinks_;
   std::vector<SeenKeys> seen_;
   std::vector<AttendPage> list_;
 };

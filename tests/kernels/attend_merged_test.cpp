@@ -138,6 +138,9 @@ TEST_F(AttendMergedTest, WrongCallsAreErrors) {
   expect_error([](MergedCase& bad) { bad.rows = mx::zeros({3, 63}); });
   expect_error([](MergedCase& bad) { bad.rows = mx::zeros({3, 4, 16}); });
   expect_error([](MergedCase& bad) { bad.heads.query_heads = 1; });
+  AttendOptions sinks = c.options;
+  sinks.sinks = mx::zeros({3});
+  EXPECT_THROW(attend_merged(good.rows, good.heads, spans, sinks), Error);
   expect_error([](MergedCase& bad) { bad.heads.cos = mx::zeros({3, 7}); });
   expect_error([](MergedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({3, 9}); });
   expect_error([](MergedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({2, 8}); });

@@ -11,6 +11,14 @@
 
 namespace saker::kernels {
 
+mx::array random_sinks(const AttendCase& c) {
+  auto sinks = mx::random::normal(
+      {c.kv_heads * c.group}, mx::float32, 0.0F, 3.0F, mx::random::key(c.seed + 99)
+  );
+  mx::eval(sinks);
+  return sinks;
+}
+
 AttendCase random_case(int max_rows) {
   AttendCase c;
   c.kv_heads = *rc::gen::inRange(1, 4);
@@ -26,6 +34,9 @@ AttendCase random_case(int max_rows) {
   c.keep = *rc::gen::element(0, 4, 66);
   c.rows = *rc::gen::inRange(1, max_rows);
   c.seed = *rc::gen::inRange(0, 1 << 20);
+  if (*rc::gen::element(false, false, true)) {
+    c.options.sinks = random_sinks(c);
+  }
   return c;
 }
 

@@ -53,6 +53,9 @@ struct AttendInputs {
   mx::array v;
 };
 
+// One for each query head, as large as scores.
+mx::array random_sinks(const AttendCase& c);
+
 AttendInputs random_inputs(const AttendCase& c);
 
 // Rows [first, first + count) of each input.

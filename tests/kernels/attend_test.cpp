@@ -204,6 +204,9 @@ TEST_F(AttendTest, LongContextsGiveTheSameBitsInAnySplit) {
   c.rows = 2100;
   for (const int window : {0, 1500}) {
     c.options.window = window;
+    if (window > 0) {
+      c.options.sinks = random_sinks(c);
+    }
     set_threads(1);
     const auto alone = run_in_parts(c, {1});
     set_threads(3);
@@ -225,6 +228,7 @@ TEST_F(AttendTest, ALongSequenceAndShortOnesGiveTheSameBitsTogether) {
   c.head_dim = 16;
   c.value_head_dim = 16;
   c.options.scale = 0.25F;
+  c.options.sinks = random_sinks(c);
   std::vector<AttendSpan> spans;
   std::vector<AttendInputs> last;
   std::vector<std::vector<float>> alone;
@@ -447,6 +451,10 @@ TEST_F(AttendTest, WrongCallsAreErrors) {
   wide->prepare(0, 4);
   EXPECT_THROW(call({span_of(c, 0, 4, 0, wide)}), Error);
   EXPECT_NO_THROW(call({span_of(c, 0, 4, 0, store)}));
+  c.options.sinks = mx::zeros({2});
+  EXPECT_THROW(call({span_of(c, 0, 4, 0, store)}), Error);
+  c.options.sinks = mx::zeros({1}, mx::bfloat16);
+  EXPECT_THROW(call({span_of(c, 0, 4, 0, store)}), Error);
 }
 
 }  // namespace

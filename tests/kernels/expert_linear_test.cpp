@@ -123,7 +123,10 @@ TEST_P(ExpertLinearTest, IsEachExpertsLinear) {
 TEST_P(ExpertLinearTest, IsNearTheReference) {
   for (const WeightFormat& format : all_formats()) {
     const int columns = format.group_size == 0 ? 65 : column_unit(format);
-    const auto weights = ExpertWeights::pack(random_experts(format, 6, 24, columns, 2), format);
+    auto biases = random_rows(6, 24, 5);
+    mx::eval(biases);
+    const auto weights =
+        ExpertWeights::pack(random_experts(format, 6, 24, columns, 2), format).with_biases(biases);
     const auto x = random_rows(30, columns, 3);
     const auto sorted =
         sort_by_expert(choose_experts(random_rows(30, 6, 8), {.chosen = 2}).ids, weights.experts());

@@ -56,6 +56,12 @@ std::vector<std::vector<ExpertPart>> random_parts(
   return result;
 }
 
+mx::array random_biases(const ExpertWeights& weights, std::uint64_t seed) {
+  auto biases = mx::multiply(random_rows(weights.experts(), weights.rows(), seed), mx::array(4.0F));
+  mx::eval(biases);
+  return biases;
+}
+
 // A mixture: its operands, and the weights that they refer to.
 struct Mixture {
   std::vector<PackedWeight> router;
@@ -82,17 +88,25 @@ struct Mixture {
                 kHidden,
                 seed + 1
             )),
-            seed % 3 == 0 ? Activation::kGeluTanh : Activation::kSilu,
+            seed % 3 == 0   ? Activation::kGeluTanh
+            : seed % 3 == 1 ? Activation::kSwigluOai
+                            : Activation::kSilu,
             ExpertWeights::pack(random_parts(formats, experts, {kHidden}, kWide, seed + 2)),
-        } {}
+        } {
+    if (seed % 2 == 1) {
+      block.gate_up = block.gate_up.with_biases(random_biases(block.gate_up, seed));
+      block.down = block.down.with_biases(random_biases(block.down, seed + 1));
+    }
+  }
 
   Mixture(const Mixture&) = delete;
   Mixture& operator=(const Mixture&) = delete;
 
   // The composition that the block stands for.
   mx::array apart(const mx::array& x) const {
-    const auto choice =
-        choose_experts(linear(x, block.router), block.routing, block.router_tensors);
+    const auto choice = choose_experts(
+        linear(block.router_rows.value_or(x), block.router), block.routing, block.router_tensors
+    );
     const auto sorted = sort_by_expert(choice.ids, block.gate_up.experts());
     const auto merged = expert_linear(gather_rows(x, sorted), sorted, block.gate_up);
     const auto activated = merged.shape(1) == kWide ? activation(merged, block.activation)
@@ -134,6 +148,18 @@ TEST_P(ExpertsBlockTest, GivesTheBitsOfItsParts) {
         << ' ' << rows;
     }
   }
+}
+
+TEST_P(ExpertsBlockTest, TheRouterMayReadOtherRows) {
+  Mixture mixture({kFourBits}, 6, 2, true, 4);
+  const auto x = random_rows(5, kHidden, 6);
+  const auto same_rows = to_vector(experts_block(x, mixture.block));
+  mixture.block.router_rows = random_rows(5, kHidden, 7);
+  const auto got = to_vector(experts_block(x, mixture.block));
+  EXPECT_TRUE(same_bits(got, to_vector(mixture.apart(x))));
+  EXPECT_FALSE(same_bits(got, same_rows));
+  mixture.block.router_rows = random_rows(4, kHidden, 7);
+  EXPECT_THROW(experts_block(x, mixture.block), Error);
 }
 
 TEST_P(ExpertsBlockTest, AddsToTheStreamAndNorms) {

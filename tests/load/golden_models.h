@@ -14,7 +14,8 @@ inline constexpr const char* kGoldenModels[] = {
     "qwen3_moe_single", "lfm2", "granitemoehybrid", "granitemoehybrid_mlx", "nemotron_h",
     "dots1", "ernie4_5_moe", "glm4_moe", "granitemoe", "minimax_m2", "mixtral", "qwen2_moe",
     "qwen3_5_moe", "cohere2_moe", "qwen3_next", "qwen3_vl_moe", "qwen3_5_moe_published",
-    "olmoe", "qwen3_next_published", "mtp/qwen3_5_moe",
+    "olmoe", "qwen3_next_published", "mtp/qwen3_5_moe", "gemma4_moe", "gemma4_moe_published",
+    "gpt_oss", "gpt_oss_mxfp4", "gpt_oss_published",
 };
 // clang-format on
 

@@ -278,7 +278,6 @@ TEST(Config, Gemma4NamesBadValues) {
       {"vocab_size_per_layer_input is 49", "vocab_size 50"},
       {{"vocab_size_per_layer_input", 49}}
   );
-  refused(kUnsupported, {"enable_moe_block"}, {{"enable_moe_block", true}});
   refused(
       kUnsupported,
       {"use_bidirectional_attention is \"all\""},

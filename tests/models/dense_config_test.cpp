@@ -67,6 +67,84 @@ TEST(DenseConfig, GraniteHasFourFactors) {
   }
 }
 
+// Errors of one changed field, which is named.
+void expect_refused(
+    ErrorCode code, const char* model_type, const char* key, const std::vector<Json>& values
+) {
+  for (const Json& value : values) {
+    expect_error(code, {key}, [&] { check_config(config_with(model_type, {{key, value}})); });
+  }
+}
+
+TEST(DenseConfig, GptOssSlidesInEverySecondLayer) {
+  const auto read = [](const Json& changes) {
+    return gpt_oss().read(config_with("gpt_oss", changes));
+  };
+  const auto config = read(Json::object());
+  EXPECT_THAT(windows(config), ElementsAre(128, 0, 128, 0));
+  EXPECT_TRUE(config.attention_sinks);
+  EXPECT_EQ(config.moe.experts, 4);
+  const nn::RopeOptions& rope = config.ropes.front();
+  EXPECT_EQ(rope.kind, nn::RopeKind::kYarn);
+  EXPECT_EQ(rope.factor, 32.0);
+  EXPECT_EQ(rope.theta, 150000.0);
+  EXPECT_FALSE(rope.truncate);
+  const Json given{{"rope_scaling", {{"rope_type", "default"}}}, {"sliding_window", 7}};
+  EXPECT_EQ(read(given).ropes.front().kind, nn::RopeKind::kDefault);
+  EXPECT_THAT(windows(read(given)), ElementsAre(7, 0, 7, 0));
+  const Json written{
+      {"rope_scaling",
+       {{"rope_type", "yarn"},
+        {"factor", 32.0},
+        {"original_max_position_embeddings", 4096},
+        {"truncate", false}}},
+      {"rope_theta", 150000}
+  };
+  EXPECT_DOUBLE_EQ(read(written).ropes.front().attention_factor, rope.attention_factor);
+}
+
+TEST(DenseConfig, GptOssNamesBadValues) {
+  constexpr auto kCorrupt = ErrorCode::kCorruptData;
+  const std::vector<Json> sizes{0, -1, 1e300, "4", 1.5, Json::array()};
+  expect_refused(kCorrupt, "gpt_oss", "num_local_experts", sizes);
+  expect_refused(kCorrupt, "gpt_oss", "num_experts_per_tok", sizes);
+  expect_refused(kCorrupt, "gpt_oss", "num_experts_per_tok", {5});
+  expect_refused(kCorrupt, "gpt_oss", "sliding_window", {0, -1, "x", nullptr});
+  for (const auto* key : {"swiglu_limit", "swiglu_alpha"}) {
+    expect_refused(kCorrupt, "gpt_oss", key, {0, -1, 1e300, "7", Json::object()});
+    expect_refused(ErrorCode::kUnsupported, "gpt_oss", key, {6.5});
+  }
+}
+
+TEST(DenseConfig, Gemma4NamesBadExperts) {
+  const Json experts{
+      {"enable_moe_block", true},
+      {"num_experts", 5},
+      {"top_k_experts", 2},
+      {"moe_intermediate_size", 24},
+  };
+  const auto config = gemma4().read(config_with("gemma4_text", experts));
+  EXPECT_TRUE(config.mlp_beside_experts);
+  EXPECT_EQ(config.moe.experts, 5);
+  EXPECT_EQ(config.moe.routing.chosen, 2);
+  EXPECT_EQ(config.moe.intermediate, 24);
+  EXPECT_FALSE(gemma4().read(config_with("gemma4_text", Json::object())).mlp_beside_experts);
+  for (const auto* key : {"num_experts", "top_k_experts", "moe_intermediate_size"}) {
+    for (const Json& value : {Json(0), Json(-1), Json(1e300), Json("4"), Json(nullptr)}) {
+      Json changes = experts;
+      changes[key] = value;
+      expect_error(ErrorCode::kCorruptData, {key}, [&] {
+        check_config(config_with("gemma4_text", changes));
+      });
+    }
+  }
+  Json many = experts;
+  many["top_k_experts"] = 6;
+  expect_error(ErrorCode::kCorruptData, {"top_k_experts"}, [&] {
+    check_config(config_with("gemma4_text", many));
+  });
+}
+
 TEST(DenseConfig, Olmo3ScalesTheRopeOfFullLayers) {
   const Json yarn{{"rope_type", "yarn"}, {"factor", 4.0}};
   const auto config = olmo3().read(

@@ -89,9 +89,6 @@ constexpr Case kCases[] = {
     {"nemotron_h_latent", kExact},
     {"lfm2_moe", kExact},
     {"lfm2_moe_mlx", kExact},
-    {"qwen3_vl", kExact},
-    {"seed_oss", kExact},
-    {"smollm3", kExact},
     {"cohere2_moe", kExact},
     {"dots1", kExact},
     {"ernie4_5_moe", kExact},
@@ -109,6 +106,11 @@ constexpr Case kCases[] = {
     {"qwen3_next_published", kExact},
     {"qwen3_vl_moe", kExact},
     {"mistral4", kExact},
+    {"gpt_oss", kExact},
+    {"gpt_oss_published", kExact},
+    {"gpt_oss_mxfp4", kSharp},
+    {"gemma4_moe", kExact},
+    {"gemma4_moe_published", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

@@ -59,6 +59,36 @@ struct RandomExperts {
     random.add_tensor(sparse + "input_linear.weight", {experts, 2 * width, hidden});
     random.add_tensor(sparse + "output_linear.weight", {experts, hidden, width});
   }
+
+  // What gpt-oss has besides: biases of experts, a router of another name, attention sinks.
+  void add_gpt_oss(const std::string& layer, int heads, bool biases) const {
+    add_linear(layer + "mlp.router", experts, hidden);
+    random.add_vector(layer + "self_attn.sinks", heads, 0.0F, 2.0F);
+    if (!biases) {
+      return;
+    }
+    random.add_vector(layer + "mlp.router.bias", experts, 0.0F, 4.0F);
+    for (int expert = 0; expert < experts; ++expert) {
+      const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);
+      random.add_vector(scope + "gate_proj.bias", width, 0.0F, 4.0F);
+      random.add_vector(scope + "up_proj.bias", width, 0.0F, 4.0F);
+      random.add_vector(scope + "down_proj.bias", hidden, 0.0F, 4.0F);
+    }
+  }
+
+  // Experts of Gemma 4, which lie beside the MLP.
+  void add_beside(const std::string& layer) const {
+    for (const auto* norm :
+         {"post_feedforward_layernorm_1",
+          "pre_feedforward_layernorm_2",
+          "post_feedforward_layernorm_2"}) {
+      random.add_vector(fmt::format("{}{}.weight", layer, norm), hidden, 1.0F, 0.2F);
+    }
+    random.add_vector(layer + "router.scale", hidden, 1.0F, 0.2F);
+    random.add_vector(layer + "router.per_expert_scale", experts, 1.0F, 0.2F);
+    add_linear(layer + "router.proj", experts, hidden);
+    add_single(layer, {"gate_proj", "up_proj", "down_proj"});
+  }
 };
 
 }  // namespace saker::models

@@ -154,7 +154,14 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
       add_latent_attention(random, config, layer + "self_attn.", add_linear);
     }
     add_hybrid_layer(random, config, i, add_linear);
-    RandomExperts{random, hidden, size("moe_intermediate_size"), size("num_experts")}.add_to(layer);
+    const RandomExperts mixture{random, hidden, size("moe_intermediate_size"), size("num_experts")};
+    mixture.add_to(layer);
+    if (model_type == "gpt_oss") {
+      mixture.add_gpt_oss(layer, size("num_attention_heads"), options.biases);
+    }
+    if (json_bool(config, "enable_moe_block", false)) {
+      mixture.add_beside(layer);
+    }
   }
   return random.tensors();
 }

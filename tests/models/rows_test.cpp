@@ -65,7 +65,10 @@ Json random_config(Choices& choices) {
     config["no_rope_layer_interval"] = 2;
   }
   const int experts = choices.number(1, 9);
-  set_experts(config, experts, choices.number(1, experts));
+  const int chosen = choices.number(1, experts);
+  set_experts(config, experts, chosen);
+  config["top_k_experts"] = chosen;
+  config["enable_moe_block"] = choices.number(0, 1) == 1;
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
   if (has_latents(config["model_type"].get<std::string>())) {
     if (experts < 4) {

@@ -81,6 +81,9 @@ inline Json small_config(std::string_view model_type) {
     }
     config["layer_types"] = {"full_attention", "full_attention"};
   }
+  if (model_type == "gpt_oss") {
+    config["num_local_experts"] = config["num_experts"];
+  }
   if (model_type == "granite") {
     config.update(
         {{"embedding_multiplier", 3.0},

@@ -3,8 +3,8 @@
 #include "saker/nn/input_observer.h"
 
 #include "saker/kernels/ops/linear.h"
+#include "saker/nn/experts/moe.h"
 #include "saker/nn/gated_mlp.h"
-#include "saker/nn/moe.h"
 
 #include "tests/nn/random_weights.h"
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/moe.h"
+#include "saker/nn/experts/moe.h"
 
 #include "saker/kernels/gpu/backend.h"
 #include "saker/nn/gated_mlp.h"
@@ -95,8 +95,32 @@ bool same(const mx::array& a, const mx::array& b) {
   return mx::array_equal(a, b).item<bool>();
 }
 
-TEST(Moe, IsTheSharedSumOfItsMlps) {
-  const Weights weights(single_experts(kFloat, kFloat), {});
+void add_bias(TensorMap& tensors, const std::string& path, int outputs) {
+  RandomWeights random(kFloat, static_cast<unsigned>(tensors.size()));
+  random.add_vector(path + ".bias", outputs, 0.0F, 1.0F);
+  tensors.insert(random.tensors().begin(), random.tensors().end());
+}
+
+// Some projections have no bias.
+TensorMap with_biases(TensorMap tensors) {
+  for (int expert = 0; expert < kExperts; ++expert) {
+    const auto scope = fmt::format("experts.{}.", expert);
+    if (expert != 1) {
+      add_bias(tensors, scope + "gate_proj", kOptions.intermediate);
+    }
+    add_bias(tensors, scope + "up_proj", kOptions.intermediate);
+    add_bias(tensors, scope + "down_proj", kOptions.hidden);
+  }
+  return tensors;
+}
+
+class MoeSum : public ::testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Biases, MoeSum, ::testing::Bool());
+
+TEST_P(MoeSum, IsTheSharedSumOfItsMlps) {
+  const auto plain = single_experts(kFloat, kFloat);
+  const Weights weights(GetParam() ? with_biases(plain) : plain, {});
   const auto x = random_rows(9);
   const auto y = Moe(weights, kOptions)(x, {});
   const Linear router(weights / "gate", kOptions.hidden, kExperts);
@@ -131,6 +155,55 @@ TEST(Moe, RoutersAreMultipliedInFloat32) {
         same(Moe(Weights(narrow, {}), kOptions)(x, {}), Moe(Weights(wide, {}), kOptions)(x, {}))
     );
   }
+}
+
+// Gates and ups in turns, and all weights transposed.
+TensorMap in_turns(const TensorMap& stacks) {
+  const auto floats = [&](const std::string& name) {
+    const Tensor& tensor = stacks.at(name);
+    const auto values = to_floats(tensor);
+    return mx::array(values.begin(), mx::Shape(tensor.shape.begin(), tensor.shape.end()));
+  };
+  TensorMap result;
+  const auto put = [&](const std::string& name, const mx::array& array) {
+    auto dense = mx::contiguous(array);
+    mx::eval(dense);
+    const std::vector<std::int64_t> shape(dense.shape().begin(), dense.shape().end());
+    result[name] = float_tensor(shape, {dense.data<float>(), dense.data<float>() + dense.size()});
+  };
+  const auto turns = [](const mx::array& gate, const mx::array& up) {
+    return mx::flatten(mx::stack({gate, up}, 2), 1, 2);
+  };
+  const auto inputs =
+      turns(floats("switch_mlp.gate_proj.weight"), floats("switch_mlp.up_proj.weight"));
+  put("experts.gate_up_proj", mx::swapaxes(inputs, 1, 2));
+  put("experts.gate_up_proj_bias",
+      turns(floats("switch_mlp.gate_proj.bias"), floats("switch_mlp.up_proj.bias")));
+  put("experts.down_proj", mx::swapaxes(floats("switch_mlp.down_proj.weight"), 1, 2));
+  put("experts.down_proj_bias", floats("switch_mlp.down_proj.bias"));
+  result["gate.weight"] = stacks.at("gate.weight");
+  return result;
+}
+
+TEST(Moe, ReadsFusedExpertsInTurns) {
+  auto stack = stacked(single_experts(kFloat, kFloat));
+  RandomWeights random(kFloat, 9);
+  for (const auto& [name, outputs] :
+       {std::pair("gate_proj", 64), std::pair("up_proj", 64), std::pair("down_proj", 32)}) {
+    const auto flat = fmt::format("switch_mlp.{}.bias", name);
+    random.add_vector(flat, kExperts * outputs, 0.0F, 1.0F);
+    stack[flat] = random.tensors().at(flat);
+    stack[flat].shape = {kExperts, outputs};
+  }
+  MoeOptions options = kOptions;
+  options.activation = kernels::Activation::kSwigluOai;
+  const auto x = random_rows(7);
+  const auto expected = Moe(Weights(stack, {}), options)(x, {});
+  options.names.fused_transposed = true;
+  options.names.fused_in_turns = true;
+  const Weights fused(in_turns(stack), {});
+  EXPECT_TRUE(same(Moe(fused, options)(x, {}), expected));
+  EXPECT_TRUE(fused.unused().empty());
 }
 
 TEST(Moe, ReadsBothLayoutsOfExperts) {
@@ -408,7 +481,10 @@ TEST(Moe, RefusesWhatDoesNotFit) {
   refused(ErrorCode::kCorruptData, "switch_mlp.up_proj.weight", few);
   auto biased = stack;
   biased["switch_mlp.up_proj.bias"] = stack.at("gate.weight");
-  refused(ErrorCode::kUnsupported, "switch_mlp.up_proj.bias", biased);
+  refused(ErrorCode::kCorruptData, "switch_mlp.up_proj.bias", biased);
+  auto wrong = single;
+  wrong["experts.1.down_proj.bias"] = single.at("gate.weight");
+  refused(ErrorCode::kCorruptData, "experts.1.down_proj.bias", wrong);
 }
 
 }  // namespace

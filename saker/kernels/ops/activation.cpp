@@ -150,6 +150,8 @@ mx::array activated(const mx::array& x, Activation activation) {
       return half * x * (one + mx::erf(x * mx::array(std::sqrt(0.5F))));
     case Activation::kRelu2:
       return mx::square(mx::maximum(x, mx::array(0.0F)));
+    case Activation::kSwigluOai:
+      break;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
@@ -159,6 +161,14 @@ template <Activation kKind>
 std::vector<mx::array> gate_with(const std::vector<mx::array>& inputs) {
   const auto gate = activated(mx::astype(inputs[0], mx::float32), kKind);
   return {mx::astype(gate * mx::astype(inputs[1], mx::float32), inputs[1].dtype())};
+}
+
+std::vector<mx::array> gate_swiglu_oai(const std::vector<mx::array>& inputs) {
+  const mx::array limit(7.0F);
+  const auto gate = mx::minimum(mx::astype(inputs[0], mx::float32), limit);
+  const auto up = mx::clip(mx::astype(inputs[1], mx::float32), mx::array(-7.0F), limit);
+  const auto activated = gate * mx::sigmoid(mx::array(1.702F) * gate);
+  return {mx::astype(activated * (up + mx::array(1.0F)), inputs[1].dtype())};
 }
 
 Operations gate_of(Activation activation) {
@@ -173,6 +183,8 @@ Operations gate_of(Activation activation) {
       return gate_with<Activation::kGelu>;
     case Activation::kRelu2:
       return gate_with<Activation::kRelu2>;
+    case Activation::kSwigluOai:
+      return gate_swiglu_oai;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
@@ -192,6 +204,8 @@ GatedFunction gated_function(Activation activation) {
       return bodies.gated_gelu;
     case Activation::kRelu2:
       return gated_relu2;
+    case Activation::kSwigluOai:
+      return bodies.gated_swiglu_oai;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
@@ -245,9 +259,9 @@ mx::array gated_activation_reference(const mx::array& merged, Activation activat
 
 mx::array activation(const mx::array& x, Activation activation) {
   require(
-      x.ndim() == 2 && x.size() > 0,
+      x.ndim() == 2 && x.size() > 0 && activation != Activation::kSwigluOai,
       ErrorCode::kInvalidArgument,
-      "activation: expected rows, got {} dimensions of {} elements",
+      "activation: expected rows of one that needs no gate, got {} dimensions of {} elements",
       x.ndim(),
       x.size()
   );

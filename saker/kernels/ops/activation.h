@@ -15,6 +15,8 @@ enum class Activation : std::uint8_t {
   kGeluTanh,  // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
   kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
   kRelu2,     // max(x, 0)^2
+  // Only gated: with g = min(gate, 7) and u = up between -7 and 7, g * sigmoid(1.702 g) * (u + 1).
+  kSwigluOai,
 };
 
 // activation(gate) * up. `merged` [N, 2 * F] is the output of a merged projection: gate in columns

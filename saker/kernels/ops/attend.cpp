@@ -96,6 +96,17 @@ void check_spans(
   );
 }
 
+void check_sinks(const AttendOptions& options, int heads) {
+  require(
+      !options.sinks ||
+          (options.sinks->shape() == mx::Shape{heads} && options.sinks->dtype() == mx::float32),
+      ErrorCode::kInvalidArgument,
+      "attend: {} sinks, expected {} in float32",
+      options.sinks ? options.sinks->size() : 0,
+      heads
+  );
+}
+
 void check_heads(const mx::array& merged, const MergedHeads& heads) {
   const int width = (heads.query_heads + 2 * heads.kv_heads) * heads.head_dim;
   require(
@@ -183,6 +194,7 @@ mx::array attend_checked(
     const AttendOptions& options,
     bool paged
 ) {
+  check_sinks(options, q.shape(1));
   for (const AttendSpan& span : spans) {
     require(
         is_paged(span) == paged,
@@ -272,6 +284,7 @@ void check_merged(
     const AttendOptions& options
 ) {
   check_heads(merged, heads);
+  check_sinks(options, heads.query_heads);
   require(
       attends_merged(spans),
       ErrorCode::kInvalidArgument,

@@ -41,6 +41,9 @@ struct AttendOptions {
   int window = 0;
   // Rows also see the later rows of their own span, up to the model's window.
   bool bidirectional = false;
+  // Attention sinks, [H] float32, dense and computed: exp(sink) of a row's head joins the sum that
+  // its weights are divided by, as the last term. Scale and cap do not apply to it.
+  std::optional<mx::array> sinks = std::nullopt;
 };
 
 // q [N, H, D], k [N, H_kv, D], v [N, H_kv, D_v] (H a multiple of H_kv) -> [N, H, D_v] in q's dtype.

@@ -45,7 +45,13 @@ mx::array composed(
   }
   scores = mx::reshape(scores, {kv_heads, group, n, keys.shape(1)});
   const mx::array nothing(-std::numeric_limits<float>::infinity());
-  auto weights = mx::softmax(mx::where(mask, scores, nothing), -1, true);
+  scores = mx::where(mask, scores, nothing);
+  if (options.sinks) {
+    const auto sinks = mx::reshape(*options.sinks, {kv_heads, group, 1, 1});
+    scores = mx::concatenate({scores, mx::broadcast_to(sinks, {kv_heads, group, n, 1})}, -1);
+  }
+  auto weights = mx::softmax(scores, -1, true);
+  weights = mx::slice(weights, {0, 0, 0, 0}, {kv_heads, group, n, keys.shape(1)});
   weights = mx::reshape(weights, {kv_heads, group * n, keys.shape(1)});
   auto out = mx::matmul(weights, mx::astype(values, mx::float32));  // [H_kv, group * n, D_v]
   out = mx::reshape(out, {heads, n, values.shape(2)});
@@ -161,8 +167,12 @@ mx::array attend_contiguous(
   const bool gpu = mlx_device() == mx::Device::gpu;
   const auto queries = gpu ? mx::astype(q, rows.keys.dtype()) : q;
   const std::string mode = mask.has_value() ? "array" : all ? "" : "causal";
+  std::optional<mx::array> sinks;
+  if (options.sinks) {
+    sinks = mx::astype(*options.sinks, mx::result_type(queries, rows.keys, rows.values));
+  }
   const auto out = mx::fast::scaled_dot_product_attention(
-      queries, rows.keys, rows.values, options.scale, mode, mask
+      queries, rows.keys, rows.values, options.scale, mode, mask, sinks
   );
   return mx::astype(out, q.dtype());
 }

@@ -168,6 +168,8 @@ AttendPlan plan_attention(
   AttendPlan plan;
   plan.kv_heads = pages.layout().kv_heads;
   plan.shape = attend_shape(pages, heads, options.scale, options.softcap);
+  plan.sinks = options.sinks;
+  plan.shape.sinks = plan.sinks ? plan.sinks->data<float>() : nullptr;
   plan.bodies = kernel_table().attend;
   plan.writes_in_order = plan.shape.key_codes.has_offsets();
   plan.spans.reserve(spans.size());

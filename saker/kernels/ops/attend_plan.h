@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace saker::kernels {
@@ -45,6 +46,7 @@ struct TilePlan {
 struct AttendPlan {
   int kv_heads = 0;
   AttendShape shape{};
+  std::optional<mx::array> sinks;  // The shape points to their memory.
   std::vector<SpanPlan> spans;
   std::vector<PageWrite> writes;
   std::vector<TilePlan> tiles;

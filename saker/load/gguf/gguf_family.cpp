@@ -2,7 +2,9 @@
 #include "saker/load/gguf/gguf_family.h"
 
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_names.h"
 
 #include <fmt/format.h>
 
@@ -68,7 +70,7 @@ constexpr Mixture with_stacks(Mixture mixture, std::string_view stacks) {
   return mixture;
 }
 
-constexpr std::array<Family, 22> kFamilies{{
+constexpr std::array<Family, 23> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -105,6 +107,7 @@ constexpr std::array<Family, 22> kFamilies{{
      .widest_layers = 62,
      .window_pattern = 6,
      .bidirectional = true},
+    {.name = "gpt-oss", .model_type = "gpt_oss", .biased_experts = true},
     {.name = "smollm3", .model_type = "smollm3", .rotated_pairs = true},
     {.name = "granite", .model_type = "granite", .rotated_pairs = true, .factors = true},
     {.name = "granitehybrid",

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace saker::load::gguf {
 
@@ -49,7 +50,8 @@ struct Family {
   bool norms_plus_one = false;  // Norms hold their factors; a folder's hold them less 1.
   bool output_norms = false;    // Attention and MLP also have a norm on their output.
   bool experts = false;
-  Mixture mixture = {};  // With experts.
+  Mixture mixture = {};         // With experts.
+  bool biased_experts = false;  // Experts with biases; heads have attention sinks.
   LayerKinds kinds = LayerKinds::kAlike;
   bool softcaps = false;  // For scores and logits.
   bool windows = false;

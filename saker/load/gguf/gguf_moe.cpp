@@ -2,6 +2,7 @@
 #include "saker/load/gguf/gguf_moe.h"
 
 #include "saker/base/numbered_name.h"
+#include "saker/load/gguf/gguf_named_experts.h"
 
 #include <fmt/format.h>
 
@@ -165,6 +166,10 @@ void add_grouped_experts(const Header& header, const Keys& keys, Json& config) {
 }  // namespace
 
 void add_experts(const Header& header, const Keys& keys, const Family& family, Json& config) {
+  if (family.biased_experts || family.two_kinds) {
+    family.biased_experts ? add_biased_experts(keys, config) : add_experts_beside(keys, config);
+    return;
+  }
   const auto experts = keys.integer("expert_count").value_or(0);
   if (!family.experts) {
     keys.expect(
@@ -212,6 +217,9 @@ std::optional<std::string> expert_path(const Family& family, std::string_view pa
 }
 
 std::vector<TensorRole> expert_roles(const Family& family, std::string_view name) {
+  if (family.biased_experts || family.two_kinds) {
+    return named_expert_roles(family, name);
+  }
   const auto layer = numbered_name(name, "blk.");
   if (!layer || !family.experts) {
     return {};

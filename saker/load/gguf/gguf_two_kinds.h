@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gemma 4's dense text models in GGUF files: llama.cpp's conversion/gemma.py and
+// Gemma 4's text models in GGUF files, but their experts: llama.cpp's conversion/gemma.py and
 // src/models/gemma4.cpp, backwards. Sliding and full layers differ in heads and rope. The last
 // layers may share rows of earlier ones and be twice as wide. Each layer may have an input of its
 // own. Any thread.

@@ -7,6 +7,7 @@
 #include "saker/load/files/weight_files.h"
 #include "saker/load/importers/byte_integers.h"
 #include "saker/load/importers/declared_weights.h"
+#include "saker/load/importers/expert_blocks.h"
 #include "saker/load/importers/gptq_zeros.h"
 #include "saker/load/importers/leftover_section.h"
 #include "saker/load/importers/module_parts.h"
@@ -279,6 +280,16 @@ class QuantizedModel {
       add_codes(path, from_bitnet(parts, ternary_scale()));
       // A conversion would round scales to the dtype in the configuration.
       has_wide_scales_ = ternary_scale() == TernaryScale::kDivides;
+    } else if (is_expert_blocks(parts, leaf)) {
+      for (LazyTensor& stack : from_expert_blocks(parts, leaf)) {
+        const std::string& weight = stack.outputs.front().name;
+        const std::string module = weight.substr(0, weight.rfind('.'));
+        add_codes(module, {std::move(stack), {kernels::WeightKind::kMxfp4, 4, 32}});
+      }
+    } else if (is_expert_bias(parts, leaf)) {
+      for (LazyTensor& bias : from_expert_bias(parts, leaf)) {
+        model_.tensors.push_back(std::move(bias));
+      }
     } else if (!is_beside(parts, leaf) && !contains(kUnused, leaf)) {
       plain_.emplace_back(name, &tensor);
       if (leaf == "scales" && parts.find("weight") != nullptr && mlx_format(method_)) {
@@ -289,7 +300,8 @@ class QuantizedModel {
   }
 
   static bool is_beside(const ModuleParts& parts, std::string_view leaf) {
-    return (contains(kBesideQweight, leaf) && parts.find("qweight") != nullptr) ||
+    return is_expert_scales(parts, leaf) ||
+           (contains(kBesideQweight, leaf) && parts.find("qweight") != nullptr) ||
            (contains(kBesideWeight, leaf) &&
             (parts.find("weight_packed") != nullptr || parts.find("weight") != nullptr));
   }

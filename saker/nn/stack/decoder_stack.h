@@ -7,12 +7,13 @@
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
+#include "saker/nn/experts/mlp_beside_experts.h"
+#include "saker/nn/experts/moe.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/latent/latent_attention.h"
 #include "saker/nn/layer_inputs.h"
-#include "saker/nn/moe.h"
 #include "saker/nn/norm.h"
 #include "saker/nn/recurrent/mamba2.h"
 #include "saker/nn/recurrent/short_convolution.h"
@@ -35,7 +36,8 @@ using LayerMixer = std::variant<
     ShortConvolution,
     Mamba2,
     GatedMlp,
-    Moe>;
+    Moe,
+    MlpBesideExperts>;
 
 struct ResidualPart {
   std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.

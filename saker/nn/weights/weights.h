@@ -32,7 +32,14 @@ struct NormWeight {
   float offset = 0.0F;
 };
 
-// A built module that adapters can change: a linear layer, an embedding or a norm.
+// A projection of all experts of a mixture.
+struct ExpertStack {
+  std::string scope;  // Single experts' modules are SCOPE.7.NAME.
+  std::string name;
+  std::vector<kernels::WeightFormat> formats;  // By expert.
+};
+
+// A built module that adapters can change: a linear layer, an embedding, a norm or experts.
 struct Module {
   std::string path;  // Its name in the checkpoint: "model.layers.0.self_attn.q_proj".
   bool embedding = false;
@@ -43,6 +50,8 @@ struct Module {
   int first_row = 0;
   std::optional<mx::array> bias;  // [outputs] float32
   std::optional<NormWeight> norm;
+  // `inputs` and `outputs` are those of each expert; there is no `weight`.
+  std::optional<ExpertStack> experts = std::nullopt;
 };
 
 // Makes the tensor of this name.

@@ -268,7 +268,7 @@ TEST(GgufTwoKindsTest, RefusesOtherSizes) {
   expect_refused(size("rope.dimension_count", 4), kUnsupported, {"rope.dimension_count'", "4"});
   expect_refused(size("attention.key_length", 0), kUnsupported, {"attention.key_length'", "0"});
   expect_refused(size("block_count", 1U << 31), kCorrupt, {"sliding_window_pattern"});
-  expect_refused(size("expert_count", 128), kUnsupported, {"expert_count", "128"});
+  expect_refused(size("expert_count", 128), kCorrupt, {"expert_used_count", "missing"});
   expect_refused(
       [](Golden& golden) { golden.sizes.erase("attention.key_length_swa"); },
       kCorrupt,

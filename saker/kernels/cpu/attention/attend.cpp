@@ -370,6 +370,18 @@ void merge(
   }
 }
 
+// The inverse of the sum of a row's exponentials, which multiplies its values. A sink joins
+// them under the maximum of both.
+F32x16 row_share(const AttendShape& shape, int head, float sum, float maximum) {
+  if (shape.sinks == nullptr) {
+    return broadcast(1.0F / sum);
+  }
+  const float sink = shape.sinks[head];
+  const float top = sink > maximum ? sink : maximum;
+  const F32x16 of_keys = exp(broadcast(maximum - top));
+  return div(of_keys, fma(broadcast(sum), of_keys, exp(broadcast(sink - top))));
+}
+
 void finish(const AttendShape& shape, const AttendTile& tile, const float* floats) {
   for (int head = 0; head < tile.kv_heads; ++head) {
     const State total = state_of(shape, tile, head, const_cast<float*>(floats));
@@ -377,7 +389,8 @@ void finish(const AttendShape& shape, const AttendTile& tile, const float* float
       const TileRow of(shape, tile, head, row);
       float* out = tile.out + (of.row * shape.heads + of.head) * shape.value_head_dim;
       const float* values = total.values + row * total.stride;
-      const F32x16 share = broadcast(1.0F / reduce_add(load(total.sums + row * kVector)));
+      const float sum = reduce_add(load(total.sums + row * kVector));
+      const F32x16 share = row_share(shape, of.head, sum, total.maxima[row]);
       for (int i = 0; i < shape.value_head_dim; i += kVector) {
         const int left = shape.value_head_dim - i;
         store_part(out + i, mul(load(values + i), share), left < kVector ? left : kVector);

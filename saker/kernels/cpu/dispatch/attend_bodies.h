@@ -10,7 +10,7 @@
 //           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
 //           state
-//   row     the chunks' states merged in order
+//   row     the chunks' states merged in order, then its head's sink
 //
 // Quantized pages have one product per group of elements (see quantized.h), then the product with
 // the page's offsets (see key_offsets.h). On x86 both are in integers, see code_products.h. Page 0
@@ -71,6 +71,7 @@ struct AttendShape {
   std::size_t first_key_bytes;
   float scale;
   float softcap;
+  const float* sinks = nullptr;  // [heads], see AttendOptions; null: none.
 };
 
 // The shape of page 0. In a quantized cache that page is not quantized; otherwise it equals
@@ -169,7 +170,8 @@ struct AttendBodies {
       const float* state,
       float* total
   );
-  // Divides by the sums (multiplies by their inverses) and writes the tile's rows of `out`.
+  // Adds sinks to the sums, divides by them (multiplies by their inverses) and writes the tile's
+  // rows of `out`.
   void (*finish)(const AttendShape& shape, const AttendTile& tile, const float* total);
   // Writes rows to bf16 pages as write_key and write_value do (kv_pages.h). Null where it would not
   // be faster.

@@ -45,6 +45,7 @@ struct RowBodies {
   void (*gated_silu)(const GatedRow& row, int width);
   void (*gated_gelu_tanh)(const GatedRow& row, int width);
   void (*gated_gelu)(const GatedRow& row, int width);
+  void (*gated_swiglu_oai)(const GatedRow& row, int width);
   void (*softcap)(const float* x, float cap, float* out, int width);
 };
 

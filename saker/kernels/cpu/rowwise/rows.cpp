@@ -119,6 +119,17 @@ void gated_gelu(const GatedRow& row, int width) {
   });
 }
 
+// NaN stays.
+void gated_swiglu_oai(const GatedRow& row, int width) {
+  const F32x16 limit = broadcast(7.0F);
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 gate = min(limit, load_lanes(row.gate + i, lanes));
+    const F32x16 up = max(broadcast(-7.0F), min(limit, load_lanes(row.up + i, lanes)));
+    const F32x16 activated = logistic_times(gate, mul(gate, broadcast(1.702F)));
+    store_lanes(row.out + i, mul(activated, add(up, broadcast(1.0F))), lanes);
+  });
+}
+
 void softcap(const float* x, float cap, float* out, int width) {
   const F32x16 limit = broadcast(cap);
   each_vector(width, [&](int i, int lanes) {
@@ -139,6 +150,7 @@ const RowBodies row_bodies = {
     gated_silu,
     gated_gelu_tanh,
     gated_gelu,
+    gated_swiglu_oai,
     softcap,
 };
 

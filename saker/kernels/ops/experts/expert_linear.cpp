@@ -49,10 +49,12 @@ void multiply_runs(
     product.x = x;
     product.x.data += run.first * x.row_stride;
     product.x.count = run.count;
+    product.bias = weights.bias(run.expert);
     for (const PackedWeight& part : (*weights.packed())[static_cast<std::size_t>(run.expert)]) {
       product.weight = &part.storage().matrix;
       product.out = to;
       products.push_back(product);
+      product.bias += product.bias != nullptr ? part.rows() : 0;
       to += std::ptrdiff_t{run.count} * part.rows();
     }
   }
@@ -151,6 +153,17 @@ mx::array gpu_product(
   return mx::squeeze(product, 1);
 }
 
+// Adds each row's bias, if there are any.
+mx::array with_biases(
+    const mx::array& y, const ExpertPermutation& sorted, const ExpertWeights& weights
+) {
+  if (!weights.biases()) {
+    return y;
+  }
+  const auto biases = mx::take(*weights.biases(), sorted.experts, 0);
+  return mx::add(y, mx::astype(biases, y.dtype()));
+}
+
 mx::array gpu_expert_linear(
     const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 ) {
@@ -158,7 +171,8 @@ mx::array gpu_expert_linear(
   for (const PackedWeight& part : weights.packed()->front()) {
     results.push_back(gpu_product(x, sorted, part, weights.experts()));
   }
-  return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
+  const auto y = results.size() == 1 ? results.front() : mx::concatenate(results, 1);
+  return with_biases(y, sorted, weights);
 }
 
 // Blocks that follow each other in the file are asked for together.
@@ -276,6 +290,24 @@ ExpertWeights ExpertWeights::pack(
   return pack(parts);
 }
 
+ExpertWeights ExpertWeights::with_biases(mx::array biases) const {
+  require(
+      biases.shape() == mx::Shape{experts_, rows_} && biases.dtype() == mx::float32,
+      ErrorCode::kInternal,
+      "[experts] got biases [{}], expected [{}, {}] in float32",
+      fmt::join(biases.shape(), ", "),
+      experts_,
+      rows_
+  );
+  ExpertWeights result = *this;
+  result.biases_ = std::move(biases);
+  return result;
+}
+
+const float* ExpertWeights::bias(int expert) const {
+  return biases_ ? biases_->data<float>() + std::ptrdiff_t{expert} * rows_ : nullptr;
+}
+
 void ExpertWeights::check_orders(const LinearBodies& bodies) const {
   // All experts are packed at once.
   for (const PackedWeight& part : packed_->front()) {
@@ -335,7 +367,7 @@ mx::array expert_linear_reference(
       sorted.experts,
       true
   );
-  return mx::astype(mx::squeeze(product, 1), x.dtype());
+  return mx::astype(with_biases(mx::squeeze(product, 1), sorted, weights), x.dtype());
 }
 
 }  // namespace saker::kernels

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace saker::kernels {
@@ -38,6 +39,15 @@ class ExpertWeights {
       const std::vector<std::vector<WeightTensors>>& experts, const WeightFormat& format
   );
 
+  // These weights with biases [E, N], float32, dense and evaluated: an expert's is added to its
+  // products.
+  ExpertWeights with_biases(mx::array biases) const;
+
+  const std::optional<mx::array>& biases() const { return biases_; }
+
+  // An expert's bias [N]; null: none.
+  const float* bias(int expert) const;
+
   int experts() const { return experts_; }  // E
 
   int rows() const { return rows_; }  // N
@@ -63,9 +73,10 @@ class ExpertWeights {
   int experts_;
   int rows_;
   std::shared_ptr<const Packed> packed_;
+  std::optional<mx::array> biases_;
 };
 
-// Each row times its expert's weight: x [P, K], one row per sorted pair -> [P, N] in the dtype that
+// Each row times its expert's weight, plus its bias if any: x [P, K], one row per sorted pair -> [P, N] in the dtype that
 // `linear` gives.
 mx::array expert_linear(
     const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights

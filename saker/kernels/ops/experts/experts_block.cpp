@@ -80,8 +80,8 @@ class ExpertProducts {
         fed_(memory_for({pairs(), down.rows()})) {
     for (const ExpertRun& run : routes_.runs) {
       const auto expert = static_cast<std::size_t>(run.expert);
-      add_gate_up(run, (*gate_up.packed())[expert]);
-      add_down(run, (*down.packed())[expert].front(), down.rows());
+      add_gate_up(run, (*gate_up.packed())[expert], gate_up.bias(run.expert));
+      add_down(run, (*down.packed())[expert].front(), down.bias(run.expert));
     }
   }
 
@@ -124,11 +124,13 @@ class ExpertProducts {
     return {out, out + to_up, stride, stride};
   }
 
-  void add_gate_up(const ExpertRun& run, const std::vector<PackedWeight>& parts) {
+  void add_gate_up(
+      const ExpertRun& run, const std::vector<PackedWeight>& parts, const float* bias
+  ) {
     float* out = merged_.data<float>() + std::ptrdiff_t{run.first} * merged_width_;
     gates_.push_back(gates_at(out, run.count, parts.size() == 1));
     for (const PackedWeight& part : parts) {
-      RowProduct product{&part.storage().matrix, rows_of(run), nullptr, out};
+      RowProduct product{&part.storage().matrix, rows_of(run), bias, out};
       if (run.count > 1) {
         product.make = &gather_;
         product.first_made = run.first;
@@ -136,6 +138,7 @@ class ExpertProducts {
       first_.push_back(product);
       feeds_.push_back(static_cast<int>(second_.size()));
       out += std::ptrdiff_t{run.count} * width_;
+      bias += bias != nullptr ? width_ : 0;
     }
   }
 
@@ -147,11 +150,12 @@ class ExpertProducts {
     return rows;
   }
 
-  void add_down(const ExpertRun& run, const PackedWeight& weight, int outputs) {
+  void add_down(const ExpertRun& run, const PackedWeight& weight, const float* bias) {
     const ExpertGates& rows = gates_.back();
+    const int outputs = weight.rows();
     float* out = fed_.data<float>() + std::ptrdiff_t{run.first} * outputs;
     const InputRows activated{rows.gate, rows.gate_stride, 1, run.count};
-    second_.push_back({&weight.storage().matrix, activated, nullptr, out});
+    second_.push_back({&weight.storage().matrix, activated, bias, out});
   }
 
   void gather(int first, int count, float* to) const {
@@ -180,10 +184,11 @@ class ExpertProducts {
   RowProducer gather_ = [this](int first, int count, float* to) { gather(first, count, to); };
 };
 
-// The operation's task. Inputs: x, the router's bias if any.
+// The operation's task. Inputs: x, the router's bias and rows if any.
 struct ExpertsTask {
   LinearTask router;
   bool has_bias;
+  bool has_rows;
   RouterOptions routing;
   RouterTensors router_tensors;
   ExpertWeights gate_up;
@@ -194,7 +199,8 @@ struct ExpertsTask {
   void operator()(std::span<const mx::array> inputs, float* out) const {
     const InputRows x = input_rows(inputs[0]);
     mx::array logits = memory_for({x.count, router.outputs});
-    router(x, has_bias ? inputs[1].data<float>() : nullptr, logits.data<float>());
+    const InputRows routed = has_rows ? input_rows(inputs[has_bias ? 2 : 1]) : x;
+    router(routed, has_bias ? inputs[1].data<float>() : nullptr, logits.data<float>());
     const RowRouter rules(routing, router_tensors);
     Routes routes(logits.data<float>(), x.count, router.outputs, rules);
     // Products would wait for one page after the other.
@@ -212,6 +218,11 @@ void check(const mx::array& x, const ExpertsBlock& block) {
   check_linear_input(x, block.router);
   const int experts = block.router.outputs();
   check_router(block.routing, block.router_tensors, experts);
+  require(
+      !block.router_rows || block.router_rows->shape() == x.shape(),
+      ErrorCode::kInternal,
+      "[experts] the router's rows do not fit the experts'"
+  );
   const int width = block.down.columns();
   require(
       block.gate_up.experts() == experts && block.down.experts() == experts &&
@@ -237,6 +248,7 @@ ExpertsTask task_of(const ExpertsBlock& block) {
   return {
       LinearTask(block.router),
       block.router.bias.has_value(),
+      block.router_rows.has_value(),
       block.routing,
       block.router_tensors,
       block.gate_up,
@@ -244,6 +256,15 @@ ExpertsTask task_of(const ExpertsBlock& block) {
       bodies,
       gated_function(block.activation),
   };
+}
+
+// x, and what else the task reads.
+void add_inputs(std::vector<mx::array>& inputs, const mx::array& x, const ExpertsBlock& block) {
+  inputs.push_back(x);
+  add_bias(inputs, block.router.bias);
+  if (block.router_rows) {
+    inputs.push_back(*block.router_rows);
+  }
 }
 
 // True if an expert's gates and ups lie as ExpertGates has them, and its down projection is one weight.
@@ -261,14 +282,16 @@ bool has_mlps(const ExpertsBlock& block) {
 }  // namespace
 
 bool runs_experts_block(const mx::array& x, const ExpertsBlock& block) {
-  return on_cpu() && x.dtype() == mx::float32 && x.size() > 0 && is_packed_for_cpu(block.router) &&
+  const bool has_floats =
+      x.dtype() == mx::float32 && (!block.router_rows || block.router_rows->dtype() == mx::float32);
+  return on_cpu() && has_floats && x.size() > 0 && is_packed_for_cpu(block.router) &&
          has_mlps(block);
 }
 
 mx::array experts_block(const mx::array& x, const ExpertsBlock& block) {
   check(x, block);
-  std::vector<mx::array> inputs = {x};
-  add_bias(inputs, block.router.bias);
+  std::vector<mx::array> inputs;
+  add_inputs(inputs, x, block);
   const mx::Shape shape = {x.shape(0), block.down.rows()};
   return cpu_operation(kName, shape, std::move(inputs), BlockBody<ExpertsTask>{task_of(block)});
 }
@@ -280,8 +303,7 @@ ResidualNorm experts_block(const mx::array& x, const ExpertsBlock& block, const 
   check(x, block);
   const mx::Shape shape = {x.shape(0), block.down.rows()};
   auto inputs = norm_inputs(kName, next, shape);
-  inputs.push_back(x);
-  add_bias(inputs, block.router.bias);
+  add_inputs(inputs, x, block);
   auto outputs = cpu_operation(
       kName, {shape, shape}, inputs, NormedBlockBody<ExpertsTask>{task_of(block), NormStage(next)}
   );

@@ -15,6 +15,8 @@
 #include "saker/kernels/ops/experts/expert_linear.h"
 #include "saker/kernels/ops/linear.h"
 
+#include <optional>
+
 namespace saker::kernels {
 
 struct ExpertsBlock {
@@ -23,13 +25,14 @@ struct ExpertsBlock {
   RouterTensors router_tensors;
   ExpertWeights gate_up;  // Gates, then ups: [2 F, K]; [F, K] of experts without gates.
   Activation activation;
-  ExpertWeights down;  // [outputs, F]
+  ExpertWeights down;                                   // [outputs, F]
+  std::optional<mx::array> router_rows = std::nullopt;  // [N, K] of the router; none: x.
 };
 
 // True if this device runs the block on such rows.
 bool runs_experts_block(const mx::array& x, const ExpertsBlock& block);
 
-// choose_experts(linear(x)), sort_by_expert, then combine_experts(expert_linear(gated_activation(
+// choose_experts(linear(x or router_rows)), sort_by_expert, then combine_experts(expert_linear(gated_activation(
 // expert_linear(gather_rows(x))))): x [N, K] -> [N, outputs]. Without gates: activation() instead of
 // gated_activation(). REQUIRES: runs_experts_block().
 mx::array experts_block(const mx::array& x, const ExpertsBlock& block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/expert_linear.h"
+#include "saker/nn/experts/expert_linear.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"
@@ -60,17 +60,7 @@ void unify(Projection& projection) {
   }
 }
 
-void refuse_bias(const Weights& scope) {
-  require(
-      !scope.has("bias"),
-      ErrorCode::kUnsupported,
-      "[{}] experts with a bias can't be run",
-      scope.path("bias")
-  );
-}
-
 Projection read_stacked(const Weights& scope, int inputs, int experts) {
-  refuse_bias(scope);
   auto stack = scope.stacked_tensors(experts);
   const auto format = scope.linear_format(inputs);
   Projection result;
@@ -85,7 +75,6 @@ Projection read_single(const Weights& scopes, std::string_view name, int inputs,
   Projection result;
   for (int expert = 0; expert < experts; ++expert) {
     const auto scope = scopes / fmt::to_string(expert) / name;
-    refuse_bias(scope);
     auto tensors = scope.linear_tensors();
     const PackKey key = pack_key(tensors, scope.linear_format(inputs));
     result.push_back({std::move(tensors), key});
@@ -93,8 +82,8 @@ Projection read_single(const Weights& scopes, std::string_view name, int inputs,
   return result;
 }
 
-// Rows become columns.
-Tensor transposed(const Tensor& tensor) {
+// Rows become columns. `in_turns`: every second column comes behind all others.
+Tensor transposed(const Tensor& tensor, bool in_turns) {
   const auto rows = static_cast<std::size_t>(tensor.shape[0]);
   const auto columns = static_cast<std::size_t>(tensor.shape[1]);
   const std::size_t size = dtype_size(tensor.dtype);
@@ -102,7 +91,8 @@ Tensor transposed(const Tensor& tensor) {
   const std::byte* from = tensor.data.get();
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns; ++column, from += size) {
-      std::copy_n(from, size, bytes->data() + (column * rows + row) * size);
+      const std::size_t to = in_turns ? column % 2 * (columns / 2) + column / 2 : column;
+      std::copy_n(from, size, bytes->data() + (to * rows + row) * size);
     }
   }
   Tensor result = tensor;
@@ -113,8 +103,13 @@ Tensor transposed(const Tensor& tensor) {
 
 // All parts of an expert in one tensor.
 Projection read_fused(
-    const Weights& weights, std::string_view name, bool is_transposed, int experts
+    const Weights& weights,
+    const MoeNames& names,
+    std::string_view name,
+    std::size_t parts,
+    int experts
 ) {
+  const bool in_turns = names.fused_in_turns && parts > 1;
   const auto format = weights.float_format(name);
   Projection result;
   for (Tensor& layer : weights.stack(name, experts)) {
@@ -126,7 +121,7 @@ Projection read_fused(
         layer.shape.size()
     );
     kernels::WeightTensors tensors{
-        .weight = is_transposed ? transposed(layer) : std::move(layer),
+        .weight = names.fused_transposed ? transposed(layer, in_turns) : std::move(layer),
         .scales = {},
         .biases = {},
         .name = weights.path(name),
@@ -147,12 +142,8 @@ class ProjectionReader {
       const {
     std::vector<Projection> projections;
     if (weights_.has(fused)) {
-      int outputs = 0;
-      for (const auto& part : parts) {
-        outputs += part.outputs;
-      }
-      auto all = read_fused(weights_, fused, names_.fused_transposed, shape_.experts);
-      projections.push_back(checked(std::move(all), outputs));
+      auto all = read_fused(weights_, names_, fused, parts.size(), shape_.experts);
+      projections.push_back(checked(std::move(all), outputs_of(parts)));
       return projections;
     }
     projections.reserve(parts.size());
@@ -167,7 +158,61 @@ class ProjectionReader {
     return projections;
   }
 
+  // Biases [E, outputs] of all parts side by side; those of parts without one are 0. None if no part
+  // has one.
+  std::optional<mx::array> read_biases(
+      std::string_view fused, const std::vector<ExpertLinear::Part>& parts
+  ) const {
+    std::optional<mx::array> biases;
+    const std::string fused_biases = fmt::format("{}_bias", fused);
+    if (weights_.has(fused_biases)) {
+      biases = weights_.array(fused_biases, {shape_.experts, outputs_of(parts)});
+      if (names_.fused_in_turns && parts.size() > 1) {
+        const auto pairs = mx::reshape(*biases, {shape_.experts, -1, 2});
+        biases = mx::flatten(mx::swapaxes(pairs, 1, 2), 1, 2);
+      }
+    } else {
+      bool has_any = false;
+      std::vector<mx::array> by_part;
+      for (const auto& part : parts) {
+        const auto own = biases_of(part);
+        has_any = has_any || own;
+        by_part.push_back(own.value_or(mx::zeros({shape_.experts, part.outputs})));
+      }
+      biases = has_any ? std::optional(mx::concatenate(by_part, 1)) : std::nullopt;
+    }
+    if (biases) {
+      biases = mx::contiguous(*biases);
+      biases->eval();
+    }
+    return biases;
+  }
+
  private:
+  static int outputs_of(const std::vector<ExpertLinear::Part>& parts) {
+    int outputs = 0;
+    for (const auto& part : parts) {
+      outputs += part.outputs;
+    }
+    return outputs;
+  }
+
+  std::optional<mx::array> biases_of(const ExpertLinear::Part& part) const {
+    const auto stacked = weights_ / names_.stacks / part.stacked;
+    if (stacked.has("bias")) {
+      return stacked.array("bias", {shape_.experts, part.outputs});
+    }
+    bool has_any = false;
+    std::vector<mx::array> by_expert;
+    for (int expert = 0; expert < shape_.experts; ++expert) {
+      const auto scope = weights_ / names_.experts / fmt::to_string(expert) / part.single;
+      const bool has_own = scope.has("bias");
+      has_any = has_any || has_own;
+      by_expert.push_back(has_own ? scope.vector("bias", part.outputs) : mx::zeros({part.outputs}));
+    }
+    return has_any ? std::optional(mx::stack(by_expert)) : std::nullopt;
+  }
+
   Projection checked(Projection projection, int outputs) const {
     for (const auto& [tensors, key] : projection) {
       check_linear_shape(tensors, key.format, shape_.inputs, outputs);
@@ -200,16 +245,52 @@ std::vector<kernels::ExpertPart> parts_of(
   return parts;
 }
 
-kernels::ExpertWeights pack_experts(std::vector<Projection> projections) {
+// The format of each expert in each part; a projection of all parts has them all in one.
+std::vector<std::vector<kernels::WeightFormat>> formats_of(
+    const std::vector<Projection>& projections, std::size_t parts
+) {
+  std::vector<std::vector<kernels::WeightFormat>> formats(parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    for (const auto& [tensors, key] : projections[std::min(part, projections.size() - 1)]) {
+      formats[part].push_back(key.format);
+    }
+  }
+  return formats;
+}
+
+kernels::ExpertWeights pack_experts(
+    std::vector<Projection> projections, std::optional<mx::array> biases
+) {
   std::vector<std::vector<kernels::ExpertPart>> by_expert;
   by_expert.reserve(projections.front().size());
   for (std::size_t expert = 0; expert < projections.front().size(); ++expert) {
     by_expert.push_back(parts_of(projections, expert));
   }
-  return kernels::ExpertWeights::pack(by_expert);
+  const auto weights = kernels::ExpertWeights::pack(by_expert);
+  return biases ? weights.with_biases(*std::move(biases)) : weights;
 }
 
 }  // namespace
+
+struct ExpertLinear::ReadExperts {
+  kernels::ExpertWeights weights;
+  std::vector<std::vector<kernels::WeightFormat>> formats;  // By part and expert.
+};
+
+ExpertLinear::ReadExperts ExpertLinear::read_experts(
+    const Weights& weights,
+    const MoeNames& names,
+    std::string_view fused,
+    const std::vector<Part>& parts,
+    Shape shape
+) {
+  const ProjectionReader reader(weights, names, shape);
+  auto projections = reader.read(fused, parts);
+  auto formats = formats_of(projections, parts.size());
+  return {
+      pack_experts(std::move(projections), reader.read_biases(fused, parts)), std::move(formats)
+  };
+}
 
 ExpertLinear::ExpertLinear(
     const Weights& weights,
@@ -218,10 +299,33 @@ ExpertLinear::ExpertLinear(
     const std::vector<Part>& parts,
     Shape shape
 )
-    : weights_(pack_experts(ProjectionReader(weights, names, shape).read(fused, parts))) {
-  modules_.reserve(parts.size());
-  for (const auto& part : parts) {
-    modules_.push_back((weights / names.stacks / part.stacked).path(""));
+    : ExpertLinear(
+          weights, names, parts, shape, read_experts(weights, names, fused, parts, shape)
+      ) {}
+
+ExpertLinear::ExpertLinear(
+    const Weights& weights,
+    const MoeNames& names,
+    const std::vector<Part>& parts,
+    Shape shape,
+    ReadExperts read
+)
+    : weights_(std::move(read.weights)) {
+  const auto scope = (weights / names.experts).path("");
+  int column = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    modules_.push_back((weights / names.stacks / parts[i].stacked).path(""));
+    columns_.push_back({modules_.back(), column});
+    column += parts[i].outputs;
+    weights.add_module({
+        .path = modules_.back(),
+        .inputs = shape.inputs,
+        .outputs = parts[i].outputs,
+        .weight = {},
+        .bias = {},
+        .norm = {},
+        .experts = ExpertStack{scope, std::string(parts[i].single), std::move(read.formats[i])},
+    });
   }
 }
 
@@ -229,7 +333,8 @@ mx::array ExpertLinear::operator()(
     const mx::array& x, const kernels::ExpertPermutation& sorted, const RowContext& adapters
 ) const {
   adapters.observe(x, sorted, modules_, weights_.experts());
-  return kernels::expert_linear(x, sorted, weights_);
+  const auto y = kernels::expert_linear(x, sorted, weights_);
+  return adapters.change_experts(y, x, sorted, columns_);
 }
 
 }  // namespace saker::nn

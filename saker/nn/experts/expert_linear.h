@@ -7,7 +7,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/experts/expert_choice.h"
 #include "saker/kernels/ops/experts/expert_linear.h"
-#include "saker/nn/moe_options.h"
+#include "saker/nn/experts/moe_options.h"
 #include "saker/nn/row_context.h"
 #include "saker/nn/weights/weights.h"
 
@@ -44,10 +44,12 @@ class ExpertLinear {
   );
 
   // x [P, inputs], one row per sorted pair -> [P, sum of outputs], the parts side by side.
-  // `adapters` do not change experts; their observer sees x.
   mx::array operator()(
       const mx::array& x, const kernels::ExpertPermutation& sorted, const RowContext& adapters
   ) const;
+
+  // True if a token's adapter changes experts.
+  bool is_changed(const RowContext& adapters) const { return adapters.changes_experts(columns_); }
 
   // Bytes of one expert.
   std::size_t expert_nbytes() const { return weights_.expert_nbytes(); }
@@ -55,8 +57,27 @@ class ExpertLinear {
   const kernels::ExpertWeights& weights() const { return weights_; }
 
  private:
+  struct ReadExperts;
+
+  static ReadExperts read_experts(
+      const Weights& weights,
+      const MoeNames& names,
+      std::string_view fused,
+      const std::vector<Part>& parts,
+      Shape shape
+  );
+
+  ExpertLinear(
+      const Weights& weights,
+      const MoeNames& names,
+      const std::vector<Part>& parts,
+      Shape shape,
+      ReadExperts read
+  );
+
   kernels::ExpertWeights weights_;
   std::vector<std::string> modules_;  // The parts' paths, as MLX stacks them.
+  std::vector<ModuleColumns> columns_;
 };
 
 }  // namespace saker::nn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/moe.h"
+#include "saker/nn/experts/moe.h"
 
 #include <optional>
 #include <utility>
@@ -99,7 +99,19 @@ Moe::Moe(const Weights& weights, const MoeOptions& options, const Weights& besid
 
 mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto whole = block(x, adapters);
-  const auto routed = whole ? kernels::experts_block(x, *whole) : parted(x, adapters);
+  const auto routed = whole ? kernels::experts_block(x, *whole) : parted(x, x, adapters);
+  return shared_ ? with_shared(routed, x, adapters) : routed;
+}
+
+mx::array Moe::operator()(
+    const mx::array& x, const mx::array& router_rows, const RowContext& adapters
+) const {
+  auto whole = block(x, adapters);
+  if (whole) {
+    whole->router_rows = router_rows;
+  }
+  const bool runs = whole && kernels::runs_experts_block(x, *whole);
+  const auto routed = runs ? kernels::experts_block(x, *whole) : parted(x, router_rows, adapters);
   return shared_ ? with_shared(routed, x, adapters) : routed;
 }
 
@@ -117,7 +129,7 @@ kernels::ResidualNorm Moe::add_to(
 std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowContext& adapters)
     const {
   const auto router = router_.projection(adapters);
-  if (!router || to_latent_) {
+  if (!router || to_latent_ || inputs_.is_changed(adapters) || down_.is_changed(adapters)) {
     return std::nullopt;
   }
   kernels::ExpertsBlock whole{
@@ -131,9 +143,10 @@ std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowCon
   return kernels::runs_experts_block(x, whole) ? std::optional(std::move(whole)) : std::nullopt;
 }
 
-mx::array Moe::parted(const mx::array& x, const RowContext& adapters) const {
+mx::array Moe::parted(const mx::array& x, const mx::array& router_rows, const RowContext& adapters)
+    const {
   const auto choice =
-      kernels::choose_experts(router_(x, adapters), options_.routing, router_tensors_);
+      kernels::choose_experts(router_(router_rows, adapters), options_.routing, router_tensors_);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
   const auto rows = to_latent_ ? (*to_latent_)(x, adapters) : x;
   const auto inner = inputs_(kernels::gather_rows(rows, sorted), sorted, adapters);

@@ -7,10 +7,10 @@
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/experts/experts_block.h"
-#include "saker/nn/expert_linear.h"
+#include "saker/nn/experts/expert_linear.h"
+#include "saker/nn/experts/moe_options.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/moe_options.h"
 #include "saker/nn/weights/weights.h"
 
 #include <cstddef>
@@ -27,7 +27,11 @@ class Moe {
   // x [N, hidden] -> [N, hidden]
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
-  // As above, added to the target.
+  // As above, for a router that reads other rows than the experts.
+  mx::array operator()(const mx::array& x, const mx::array& router_rows, const RowContext& adapters)
+      const;
+
+  // As the first, added to the target.
   kernels::ResidualNorm add_to(
       const ResidualTarget& target, const mx::array& x, const RowContext& adapters
   ) const;
@@ -40,7 +44,8 @@ class Moe {
   // it.
   std::optional<kernels::ExpertsBlock> block(const mx::array& x, const RowContext& adapters) const;
   // As the block, one operation after the other.
-  mx::array parted(const mx::array& x, const RowContext& adapters) const;
+  mx::array parted(const mx::array& x, const mx::array& router_rows, const RowContext& adapters)
+      const;
   mx::array with_shared(const mx::array& routed, const mx::array& x, const RowContext& adapters)
       const;
 
