@@ -108,8 +108,9 @@ CASES = {
                              decoder_sparse_step=1, mlp_only_layers=[], num_hidden_layers=3), dict(one_by_one=True)),
     "mixtral": (BOTH, MIXTRAL, dict(one_by_one=True, names=W123)),
     "mixtral_window": (HF, dict(MIXTRAL, sliding_window=6), dict(one_by_one=True, names=W123)),
+    # llama.cpp's converter takes this eps for any.
     "olmoe": (BOTH, dict(model_type="olmoe", num_experts=5, num_experts_per_tok=3, tie_word_embeddings=False,
-                         norm_topk_prob=False), dict(one_by_one=True)),
+                         norm_topk_prob=False, rms_norm_eps=1e-5), dict(one_by_one=True)),
     "granitemoe": (BOTH, dict(model_type="granitemoe", num_local_experts=5, num_experts_per_tok=2, tie_word_embeddings=True,
                               embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5,
                               logits_scaling=2.0, attention_bias=False),

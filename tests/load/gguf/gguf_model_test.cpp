@@ -188,7 +188,7 @@ TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   refused(
       ErrorCode::kUnsupported, {"'blk.0.ssm_a'"}, llama().tensor("blk.0.ssm_a", {1}, kF32, "1234")
   );
-  refused(ErrorCode::kUnsupported, {"expert_count", "8"}, llama().integer("llama.expert_count", 8));
+  refused(ErrorCode::kCorruptData, {"expert_used_count"}, llama().integer("llama.expert_count", 8));
   refused(
       ErrorCode::kUnsupported,
       {"rope.dimension_count", "8"},
