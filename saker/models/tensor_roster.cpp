@@ -455,7 +455,7 @@ TensorRoster::TensorRoster(const EncoderConfig& config) {
 }
 
 bool TensorRoster::has(std::string_view tensor) const {
-  const std::string name = stacked_name(without_scopes(tensor));
+  const std::string name = roster_name(tensor);
   if (const auto lone = modules_.find(name); lone != modules_.end()) {
     // Fused experts have no leaf.
     return lone->second.kind == Kind::kTensor || lone->second.experts > 0;
@@ -475,16 +475,21 @@ bool TensorRoster::has(std::string_view tensor) const {
 }
 
 std::optional<int> TensorRoster::columns(std::string_view module) const {
-  const auto found = modules_.find(stacked_name(without_scopes(module)));
+  const auto found = modules_.find(roster_name(module));
   return found != modules_.end() && found->second.kind == Kind::kLinear
              ? std::optional(found->second.columns)
              : std::nullopt;
 }
 
 std::string roster_name(std::string_view name) {
+  // Parts of other modules may lie in a scope of the same name.
+  constexpr std::array<std::string_view, 4> kLeaves{"", ".weight", ".scales", ".biases"};
   std::string bare = stacked_name(without_scopes(name));
   for (const std::string_view table : kTokenTables) {
-    if (bare == table || (bare.starts_with(table) && bare[table.size()] == '.')) {
+    const bool is_table =
+        bare.starts_with(table) &&
+        std::ranges::find(kLeaves, std::string_view(bare).substr(table.size())) != kLeaves.end();
+    if (is_table) {
       return std::string(kTokenTables.front()) + bare.substr(table.size());
     }
   }

@@ -17,7 +17,7 @@
 namespace saker::kernels {
 namespace {
 
-constexpr int kRows = 40;
+constexpr int kScanRows = 40;
 
 ScanShape scan_shape(int head_dim, int state_dim) {
   return {.heads = 4, .head_dim = head_dim, .groups = 2, .state_dim = state_dim, .taps = 4};
@@ -40,7 +40,7 @@ ScanWeights scan_weights(const ScanShape& shape) {
 }
 
 ScanInputs scan_inputs(const ScanShape& shape) {
-  return {random_rows(kRows, shape.channels(), 5), random_rows(kRows, shape.heads, 6)};
+  return {random_rows(kScanRows, shape.channels(), 5), random_rows(kScanRows, shape.heads, 6)};
 }
 
 ScanInputs cut_scan(const ScanInputs& inputs, int first, int count) {
@@ -70,7 +70,7 @@ TEST_P(SelectiveScanTest, IsTheReferences) {
     );
     const std::vector<RecurrentSpan> spans = {
         {0, 1, empty_scan_state(shape)},
-        {1, kRows - 1, before.states.front()},
+        {1, kScanRows - 1, before.states.front()},
     };
     const auto result = selective_scan(inputs, weights, shape, spans);
     const auto expected = selective_scan_reference(inputs, weights, shape, spans);
@@ -93,14 +93,15 @@ TEST_P(SelectiveScanTest, CutsChangeNoBit) {
   const ScanWeights weights = scan_weights(shape);
   const ScanInputs inputs = scan_inputs(shape);
   set_threads(1);
-  const auto whole = selective_scan(inputs, weights, shape, {{0, kRows, empty_scan_state(shape)}});
+  const auto whole =
+      selective_scan(inputs, weights, shape, {{0, kScanRows, empty_scan_state(shape)}});
   const auto expected = to_vector(whole.rows);
   set_threads(3);
   for (const int step : {1, 2, 3, 17}) {
     StateArrays state = empty_scan_state(shape);
     std::vector<float> rows;
-    for (int first = 0; first < kRows; first += step) {
-      const int count = std::min(step, kRows - first);
+    for (int first = 0; first < kScanRows; first += step) {
+      const int count = std::min(step, kScanRows - first);
       // These rows once more as a sequence of its own.
       const ScanInputs part = cut_scan(inputs, first, count);
       const auto twice = [](const mx::array& x) { return mx::concatenate({x, x}, 0); };
@@ -128,9 +129,9 @@ TEST_P(SelectiveScanTest, ReadsColumnsWhereTheyLie) {
   const auto joined = mx::concatenate({inputs.steps, inputs.rows}, 1);
   const ScanInputs sliced = {
       mx::slice(joined, {0, shape.heads}, joined.shape()),
-      mx::slice(joined, {0, 0}, {kRows, shape.heads}),
+      mx::slice(joined, {0, 0}, {kScanRows, shape.heads}),
   };
-  const std::vector<RecurrentSpan> spans = {{0, kRows, empty_scan_state(shape)}};
+  const std::vector<RecurrentSpan> spans = {{0, kScanRows, empty_scan_state(shape)}};
   EXPECT_EQ(
       to_vector(selective_scan(sliced, weights, shape, spans).rows),
       to_vector(selective_scan(inputs, weights, shape, spans).rows)
@@ -144,10 +145,10 @@ TEST(SelectiveScan, RefusesSpansThatDoNotFit) {
   const StateArrays other = empty_scan_state(scan_shape(8, 15));
   for (const auto& spans : std::vector<std::vector<RecurrentSpan>>{
            {},
-           {{0, kRows - 1, state}},
-           {{0, 2, state}, {3, kRows - 3, state}},
-           {{0, kRows, other}},
-           {{0, kRows, {state[0]}}},
+           {{0, kScanRows - 1, state}},
+           {{0, 2, state}, {3, kScanRows - 3, state}},
+           {{0, kScanRows, other}},
+           {{0, kScanRows, {state[0]}}},
        }) {
     EXPECT_THROW(selective_scan(inputs, scan_weights(shape), shape, spans), Error);
   }
