@@ -216,6 +216,7 @@ def golden_cases() -> list[tuple[str, dict]]:
         *((name, {"dtype": "bfloat16"}) for name in ("qwen3_5", "qwen3_5_published", "gemma", "gemma2", "gemma4")),
         ("qwen3_q4", {"dequantize": True, "dtype": "float16"}),
         ("qwen3_moe_single", {"dtype": "bfloat16"}),
+        *(("deepseek_v3_single", options) for options in ({"dtype": "bfloat16"}, {"bits": 4, "group_size": 32})),
         ("gemma3_nested", {"dtype": "float16"}),
         ("llama", {"mode": "mxfp8", "dtype": "bfloat16"}),
     ]
