@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ministral 3: Mistral's layers. Queries are scaled by a factor that grows with their position. Larger
-// checkpoints of `mistral3` have the text part in `text_config`; that of Mistral Small has no such
-// factor.
+// checkpoints of `mistral3` have the text part in `text_config`; that of Mistral Small 3 has no such
+// factor, and that of Mistral Small 4 is another architecture with the same names.
 #include "saker/models/architecture.h"
 #include "saker/models/query_scaling_config.h"
 
@@ -10,7 +10,16 @@
 namespace saker::models {
 namespace {
 
+bool has_latents(const Json& whole) {
+  const auto text = whole.find("text_config");
+  return text != whole.end() && text->is_object() &&
+         json_string(*text, "model_type", "") == "mistral4";
+}
+
 DecoderConfig read(const Json& whole) {
+  if (has_latents(whole)) {
+    return mistral4().read(whole);
+  }
   const auto json = text_config(whole, "ministral3");
   auto config = mistral().read(json);
   config.query_scaling = read_query_scaling(json, config.ropes.front());

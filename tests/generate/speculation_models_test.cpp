@@ -207,6 +207,9 @@ TEST_P(Families, AnswersCancelledInARoundGoOnAsIfTheyWerePlain) {
   constexpr int kLength = 24;
   const auto model = models::random_model(config_of(GetParam()), {});
   for (const int kv_bits : {16, 8}) {
+    if (kv_bits < 16 && models::has_latents(GetParam())) {
+      continue;  // Their rows are not quantized.
+    }
     const auto request = [&](Ids prompt, int max_tokens) {
       SequenceRequest result = request_of(std::move(prompt), max_tokens);
       result.kv_bits = kv_bits;

@@ -145,6 +145,13 @@ TEST(LatentConfig, MistralsQueriesAreScaledByPosition) {
   EXPECT_TRUE(config.moe.routing.normalized);
 }
 
+TEST(LatentConfig, Mistral3sTextMayHaveLatents) {
+  const Json whole{{"model_type", "mistral3"}, {"text_config", small_config("mistral4")}};
+  EXPECT_TRUE(ministral3().read(whole).latent.has_value());
+  const Json plain{{"model_type", "mistral3"}, {"text_config", small_config("ministral3")}};
+  EXPECT_FALSE(ministral3().read(plain).latent.has_value());
+}
+
 TEST(LatentConfig, BadValuesAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto* key :
