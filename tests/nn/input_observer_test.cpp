@@ -104,7 +104,9 @@ TEST_P(ObservedLayers, ExpertsHandOutRowsByExpert) {
     random.add_linear(scope + "up_proj", 64, 32);
     random.add_linear(scope + "down_proj", 32, 64);
   }
-  const MoeOptions options{.hidden = 32, .intermediate = 64, .experts = kExperts, .chosen = 2};
+  const MoeOptions options{
+      .hidden = 32, .intermediate = 64, .experts = kExperts, .routing = {.chosen = 2}
+  };
   const Moe moe(Weights(random.tensors(), {}) / "mlp", options);
   Spy spy;
   const auto x = normal_rows(7, 32);

@@ -51,8 +51,13 @@ std::string_view module_path(std::string_view weight) {
 
 // True for tensors of modules that contain modules, which mlx-lm does not count as parameters.
 bool is_of_a_whole(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kLeaves = {
-      ".layer_scalar", ".A_log", ".dt_bias", ".router.scale", ".router.per_expert_scale"
+  constexpr std::array<std::string_view, 6> kLeaves = {
+      ".layer_scalar",
+      ".A_log",
+      ".dt_bias",
+      ".router.scale",
+      ".router.per_expert_scale",
+      ".self_attn.sinks",
   };
   return std::ranges::any_of(kLeaves, [&](std::string_view leaf) { return name.ends_with(leaf); });
 }
