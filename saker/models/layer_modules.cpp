@@ -15,7 +15,7 @@ namespace {
 using Modules = TensorRoster::Modules;
 using Kind = RosterModule::Kind;
 
-constexpr int kUnknown = 0;
+constexpr int kAnySize = 0;
 
 class ModulesOfLayer {
  public:
@@ -131,7 +131,7 @@ class ModulesOfLayer {
   }
 
   void add_delta() {
-    RosterModule input = roster_linear(config_.hidden, kUnknown);
+    RosterModule input = roster_linear(config_.hidden, kAnySize);
     for (const std::string_view name : {"in_proj_qkv", "in_proj_z"}) {
       input.fused = "in_proj_qkvz";
       put(fmt::format("linear_attn.{}", name), input);
@@ -145,8 +145,8 @@ class ModulesOfLayer {
     put("linear_attn.in_proj_qkvz", input);
     put("linear_attn.in_proj_ba", input);
     put("linear_attn.out_proj", roster_linear(config_.delta.shape.outputs(), config_.hidden));
-    put("linear_attn.conv1d", roster_norm(kUnknown));
-    put("linear_attn.norm", roster_norm(kUnknown));
+    put("linear_attn.conv1d", roster_norm(kAnySize));
+    put("linear_attn.norm", roster_norm(kAnySize));
     put("linear_attn.A_log", {.kind = Kind::kTensor});
     put("linear_attn.dt_bias", {.kind = Kind::kTensor});
   }
