@@ -95,7 +95,7 @@ class Heads(SakerTest):
         self.assertEqual(self.generate(model, *args, "--speculate", "mtp")["stats"]["drafter"], "mtp")
 
     def test_converted_models_keep_their_head(self):
-        for name in ("qwen3", "qwen3_5", "qwen3_5_moe"):
+        for name in ("qwen3", "qwen3_5"):
             source, model = GOLDEN / "mtp" / name, self.folder / name
             self.ok("convert", source, model, "--bits", "8", "--group-size", "32")
             self.assertIn("mtp.fc.scales", tensor_names(model))
