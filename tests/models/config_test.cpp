@@ -385,6 +385,7 @@ TEST(Config, MissingFieldsAreNamed) {
       if (type.starts_with("qwen3_5_moe") && key == std::string_view("intermediate_size")) {
         continue;
       }
+      SCOPED_TRACE(type);
       expect_error(ErrorCode::kCorruptData, {key}, [&] { check_config(config); });
     }
   }
