@@ -29,7 +29,7 @@ struct Case {
 constexpr float kExact = 3e-5F;
 // Rows of the cache and operands of products are bf16.
 constexpr float kHalf = 0.08F;
-// The same where scores of heads are not scaled down, so that softmax shows it more.
+// The same where scores of heads are not scaled down, or scaled up, so that softmax shows it more.
 constexpr float kSharp = 0.5F;
 
 constexpr Case kCases[] = {
@@ -105,6 +105,12 @@ constexpr Case kCases[] = {
     {"qwen3_next", kExact},
     {"qwen3_next_published", kExact},
     {"qwen3_vl_moe", kExact},
+    {"deepseek_v2", kExact},
+    {"deepseek_v3", kExact},
+    {"deepseek_v3_single", kExact},
+    {"deepseek_v3_q4", kSharp},
+    {"glm4_moe_lite", kExact},
+    {"kimi_k25", kExact},
     {"mistral4", kExact},
     {"gpt_oss", kExact},
     {"gpt_oss_published", kExact},
