@@ -42,17 +42,29 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
   unroll<kGroups>([&](auto g) { clear(a[g.kValue]); });
   BlockWords words = places.words;
   for (int step = 0; step < group_inputs / Format::kOperands; ++step) {
-    unroll<kGroups>([&](auto g) {
-      typename Format::Word word[kBlocks];
-      unroll<kBlocks>([&](auto b) {
-        word[b.kValue] =
-            Format::load_word(words.at + b.kValue * words.stride + g.kValue * places.word_step);
+    if constexpr (kRows * kBlocks == 1 && kCodesInOrder) {
+      decltype(load_one_word<Format>(words.at)) word[kGroups];
+      typename Format::Operand::Sum s[kGroups];
+      unroll<kGroups>([&](auto g) {
+        word[g.kValue] = load_one_word<Format>(words.at + g.kValue * places.word_step);
+        s[g.kValue] = a[g.kValue][0][0];
         ahead.ask(Format::kStepBytes);
       });
-      add_step<Format, Format::kOperands>(
-          word, inputs + g.kValue * group_inputs * kRows, a[g.kValue]
-      );
-    });
+      add_steps<Format>(word, inputs, group_inputs, s);
+      unroll<kGroups>([&](auto g) { a[g.kValue][0][0] = s[g.kValue]; });
+    } else {
+      unroll<kGroups>([&](auto g) {
+        typename Format::Word word[kBlocks];
+        unroll<kBlocks>([&](auto b) {
+          word[b.kValue] =
+              Format::load_word(words.at + b.kValue * words.stride + g.kValue * places.word_step);
+          ahead.ask(Format::kStepBytes);
+        });
+        add_step<Format, Format::kOperands>(
+            word, inputs + g.kValue * group_inputs * kRows, a[g.kValue]
+        );
+      });
+    }
     words.at += Format::kStepBytes;
     inputs += Format::kOperands * kRows;
   }

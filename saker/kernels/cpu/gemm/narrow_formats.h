@@ -20,10 +20,21 @@ template <typename Kind, int kLine>
   }
 }
 
+// The lines of a run in registers.
+template <typename Kind>
+struct HeldRun {
+  U32x16 lines[Kind::kLines];
+};
+
+template <typename Kind, int kLine>
+[[gnu::always_inline]] inline U32x16 line_in_halves(const HeldRun<Kind>& run) {
+  return run.lines[kLine];
+}
+
 // Pair kPair of a run, its pieces from kFirst on: a code in each half of each word, from bit kTo of the
 // half on.
-template <int kBits, int kPair, int kTo = 0, int kFirst = 0>
-[[gnu::always_inline]] inline U32x16 pair_in_halves(const std::byte* run) {
+template <int kBits, int kPair, int kTo = 0, int kFirst = 0, typename Run>
+[[gnu::always_inline]] inline U32x16 pair_in_halves(const Run& run) {
   using Kind = Halves<kBits>;
   constexpr auto kPiece = Kind::piece(kPair, kFirst);
   constexpr unsigned kMask = Kind::mask(kPiece.bit + kTo, kPiece.bits);
@@ -56,8 +67,21 @@ struct HalvesFormat : CodeFormat {
 
   static float input_scale(int) { return 1.0F; }
 
-  template <int index>
-  static auto operand(Word run) {
+#if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
+  // A word for one row of x. Codes of 2 and 6 bits are faster where they lie.
+  [[gnu::always_inline]] static HeldRun<Kind> hold_word(const std::byte* p)
+    requires(kBits % 2 == 1)
+  {
+    HeldRun<Kind> run;
+    unroll<Kind::kLines>([&](auto line) {
+      run.lines[line.kValue] = keep(line_in_halves<Kind, line.kValue>(p));
+    });
+    return run;
+  }
+#endif
+
+  template <int index, typename Run>
+  static auto operand(const Run& run) {
     if constexpr (kIntegers) {
       return pair_in_halves<kBits, index>(run);
     } else if constexpr (Operand::kPerOperand == 2 && Kind::kField == 4) {

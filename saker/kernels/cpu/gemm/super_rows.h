@@ -68,22 +68,24 @@ template <typename Format, int kFirst, typename Terms>
   constexpr int kStepInputs = Format::kOperands;
   constexpr int kSteps =
       kSuperColumns / Terms::kGroups / (kStepInputs * Format::Operand::kPerOperand);
-  typename Format::Operand::Sum sums[kSuperGroupsAtOnce][1][1];
+  typename Format::Operand::Sum sums[kSuperGroupsAtOnce];
   unroll<kSuperGroupsAtOnce>([&](auto g) { clear(sums[g.kValue]); });
   unroll<kSteps>([&](auto step) {
+    decltype(load_one_word<Format>(words)) words_of[kSuperGroupsAtOnce];
     unroll<kSuperGroupsAtOnce>([&](auto g) {
       constexpr int kStep = (kFirst + g.kValue) * kSteps + step.kValue;
-      const typename Format::Word word[1] = {Format::load_word(words + kStep * Format::kStepBytes)};
+      words_of[g.kValue] = load_one_word<Format>(words + kStep * Format::kStepBytes);
       ahead.ask(Format::kStepBytes);
-      add_step<Format, kStepInputs>(word, inputs + kStep * kStepInputs, sums[g.kValue]);
     });
+    constexpr int kInput = (kFirst * kSteps + step.kValue) * kStepInputs;
+    add_steps<Format>(words_of, inputs + kInput, kSteps * kStepInputs, sums);
   });
   ahead.ask(kSuperGroupsAtOnce * kLineBytes);
   unroll<kSuperGroupsAtOnce>([&](auto g) {
     constexpr int kGroup = kFirst + g.kValue;
     const SuperTerm term = terms.template of_group<kGroup>();
     const float* of_group = numbers + kGroup * kGroupNumbers<Format>;
-    y = add_group<Format, 1>(y, sums[g.kValue][0][0], of_group, 0, {term.scale, term.bias});
+    y = add_group<Format, 1>(y, sums[g.kValue], of_group, 0, {term.scale, term.bias});
   });
   return y;
 }

@@ -99,6 +99,34 @@ template <typename Format, int kCount, int kRows, int kBlocks>
   });
 }
 
+// A word for one row of x.
+template <typename Format>
+[[gnu::always_inline]] inline auto load_one_word(const std::byte* p) {
+  if constexpr (requires { Format::hold_word(p); }) {
+    return Format::hold_word(p);
+  } else {
+    return Format::load_word(p);
+  }
+}
+
+// As add_step for one row and one block, but of several groups, whose inputs are `stride` apart.
+template <typename Format, typename Word, int kGroups>
+[[gnu::always_inline]] inline void add_steps(
+    const Word (&word)[kGroups],
+    const typename Format::Operand::Input* inputs,
+    int stride,
+    typename Format::Operand::Sum (&sums)[kGroups]
+) {
+  using Operand = typename Format::Operand;
+  unroll<Format::kOperands>([&](auto i) {
+    unroll<kGroups>([&](auto g) {
+      const auto operand = Format::template operand<i.kValue>(word[g.kValue]);
+      const auto input = inputs[g.kValue * stride + i.kValue];
+      sums[g.kValue] = Operand::step(sums[g.kValue], operand, input);
+    });
+  });
+}
+
 // Bytes of memory to prefetch for a group's terms; those of a super-block lie together.
 [[gnu::always_inline]] inline std::size_t term_line_bytes(const PackedMatrix& weight) {
   return weight.in_super_blocks() ? kLineBytes : weight.term_bytes();
