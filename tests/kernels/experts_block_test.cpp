@@ -261,7 +261,7 @@ TEST(ExpertsBlock, RefusesWhatDoesNotFit) {
   many.routing.chosen = 5;
   EXPECT_THROW(experts_block(random_rows(2, kHidden, 1), many), Error);
   ExpertsBlock turned = mixture.block;
-  turned.gate_up = turned.down;
+  turned.gate_up = ExpertWeights::pack(random_parts({kFourBits}, 4, {3 * kWide}, kHidden, 1));
   EXPECT_THROW(experts_block(random_rows(2, kHidden, 1), turned), Error);
 }
 
