@@ -252,7 +252,8 @@ class MetadataMaker {
   // Full attention is in every so many layers. More than there are layers: in none.
   int full_interval() const {
     const auto& layers = decoder_.layers;
-    const auto first = std::ranges::find(layers, false, &models::LayerConfig::linear);
+    const auto first =
+        std::ranges::find(layers, models::TokenMixing::kAttention, &models::LayerConfig::mixing);
     const int interval = static_cast<int>(first - layers.begin()) + 1;
     for (int i = 0; i < layer_count(); ++i) {
       const bool linear =
