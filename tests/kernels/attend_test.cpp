@@ -68,6 +68,9 @@ RC_GTEST_FIXTURE_PROP(AttendTest, ValuesInKeysHaveTheBitsOfStoredOnes, ()) {
   c.value_head_dim = *rc::gen::element(1, 7, 8, 9, 10, 32, 48, 512);
   c.value_head_dim = std::min(c.value_head_dim, c.head_dim);
   c.group = *rc::gen::element(1, 3, 20, 70);
+  if (c.options.sinks) {
+    c.options.sinks = random_sinks(c);
+  }
   c.bits = 16;
   c.values_in_keys = true;
   const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kPaged, KvLayout::kContiguous);

@@ -5,6 +5,7 @@
 #include "tests/models/changed_config.h"
 #include "tests/models/random_model.h"
 #include "tests/support/expect_error.h"
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -339,6 +340,7 @@ TEST(Config, BadValuesAreNamed) {
       if (key == "head_dim" && has_latents(type)) {
         continue;  // Heads have other fields.
       }
+      SCOPED_TRACE(fmt::format("{}: {} {}", type, key, value.dump()));
       auto config = small_config(type);
       config[key] = value;
       expect_error(code, {key}, [&] { check_config(config); });
@@ -363,6 +365,7 @@ TEST(Config, BadValuesAreNamed) {
   for (const auto type : supported_model_types()) {
     const std::string key = type == "cohere2" ? "layer_norm_eps" : "rms_norm_eps";
     for (const Json& value : {Json(-1e-6), Json("small")}) {
+      SCOPED_TRACE(fmt::format("{}: {}", type, key));
       auto config = small_config(type);
       config[key] = value;
       expect_error(ErrorCode::kCorruptData, {key}, [&] { check_config(config); });

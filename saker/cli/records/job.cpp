@@ -140,13 +140,16 @@ Job read_job(const std::filesystem::path& output) {
       output.string()
   );
   Job job{.what = parse_json(read_file(path, kMostBytes), path.string())};
+  const Json shard = job.what.is_object() ? job.what.value("shard", Json()) : Json();
+  const auto read = shard.is_string() ? read_shard(shard.get<std::string>()) : std::nullopt;
   require(
-      job.what.is_object() && job.what.contains("shard") && job.what["shard"].is_string(),
+      read.has_value(),
       ErrorCode::kCorruptData,
-      "{}: says no shard of a job",
-      path.string()
+      "{}: its shard is {}, expected I/N",
+      path.string(),
+      shard.dump()
   );
-  job.shard = parse_shard(job.what["shard"].get<std::string>());
+  job.shard = *read;
   job.what.erase("shard");
   return job;
 }

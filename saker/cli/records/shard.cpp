@@ -2,7 +2,7 @@
 #include "saker/cli/records/shard.h"
 
 #include "saker/base/checksum.h"
-#include "saker/base/error.h"
+#include "saker/base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -37,28 +37,31 @@ std::string Shard::text() const {
   return fmt::format("{}/{}", index, count);
 }
 
-Shard parse_shard(const std::string& text) {
+std::optional<Shard> read_shard(std::string_view text) {
   const std::size_t slash = text.find('/');
-  const std::string_view all = text;
-  const int index = read_number(all.substr(0, slash));
-  const int count = slash == std::string::npos ? -1 : read_number(all.substr(slash + 1));
-  require(
-      index >= 0 && count <= kMostShards && index < count,
-      ErrorCode::kInvalidArgument,
-      "--shard: got {:?}, expected I/N with I from 0 to N - 1, and N up to {}",
-      text,
-      kMostShards
-  );
-  return {index, count};
+  const int index = read_number(text.substr(0, slash));
+  const int count = slash == std::string_view::npos ? -1 : read_number(text.substr(slash + 1));
+  const bool is_shard = index >= 0 && count <= kMostShards && index < count;
+  return is_shard ? std::optional(Shard{index, count}) : std::nullopt;
 }
 
 CLI::Option* add_shard_option(CLI::App& command, Shard& shard) {
+  const auto check = [](const std::string& text) {
+    constexpr std::size_t kQuoted = 40;
+    return read_shard(text) ? std::string()
+                            : fmt::format(
+                                  "got {}, expected I/N with I from 0 to N - 1, and N up to {}",
+                                  quote(text, kQuoted),
+                                  kMostShards
+                              );
+  };
   return command
       .add_option_function<std::string>(
           "--shard",
-          [&shard](const std::string& text) { shard = parse_shard(text); },
+          [&shard](const std::string& text) { shard = read_shard(text).value(); },
           "Run only the records of share I of N, from 0/N on; 'saker merge' joins the outputs"
       )
+      ->check(CLI::Validator(check, ""))
       ->type_name("I/N");
 }
 

@@ -9,7 +9,9 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace saker::cli {
 
@@ -31,8 +33,8 @@ struct Shard {
 // checksum of the id's JSON text, or of its number in digits, modulo `count`.
 int shard_of(const Json& id, std::int64_t number, int count);
 
-// Reads "I/N" with 0 <= I < N; throws kInvalidArgument.
-Shard parse_shard(const std::string& text);
+// Reads "I/N" with 0 <= I < N; empty for other texts.
+std::optional<Shard> read_shard(std::string_view text);
 
 // Adds --shard.
 CLI::Option* add_shard_option(CLI::App& command, Shard& shard);
