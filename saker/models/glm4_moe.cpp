@@ -84,7 +84,9 @@ Architecture glm4_moe() {
 }
 
 Architecture dots1() {
-  return {.read = read_dots1, .build_layer = pre_norm_layer, .tensors = rules(kDotsNames)};
+  TensorRules tensors = rules(kDotsNames);
+  tensors.keeps_dtype = TensorRules().keeps_dtype;
+  return {.read = read_dots1, .build_layer = pre_norm_layer, .tensors = tensors};
 }
 
 }  // namespace saker::models

@@ -15,8 +15,11 @@ constexpr std::int64_t kMaxMambaDim = 1 << 12;
 constexpr std::int64_t kMaxMambaState = 1 << 24;  // Numbers in a layer's state.
 constexpr double kMaxStep = std::numeric_limits<float>::max();
 
-// Transformers writes an infinity as an object.
+// Transformers writes an infinity as an object, others as null.
 double step_limit(const Json& value) {
+  if (value.is_null()) {
+    return std::numeric_limits<double>::infinity();
+  }
   if (value.is_number()) {
     return value.get<double>();
   }

@@ -334,11 +334,32 @@ TEST(Config, EveryArchitectureReadsASmallConfiguration) {
   }
 }
 
+std::string norm_eps_key(std::string_view type) {
+  if (type.starts_with("lfm2")) {
+    return "norm_eps";
+  }
+  if (type == "nemotron_h") {
+    return "layer_norm_epsilon";
+  }
+  return type == "cohere2" ? "layer_norm_eps" : "rms_norm_eps";
+}
+
+// Some sizes have other fields, or none: those of layers that all have experts, of hybrids.
+bool has_other_field(std::string_view type, std::string_view key) {
+  if (key == "num_hidden_layers") {
+    return type == "nemotron_h";
+  }
+  return key == "intermediate_size" &&
+         (type.starts_with("qwen3_5_moe") || type.starts_with("lfm2") || type == "nemotron_h" ||
+          type == "granitemoehybrid");
+}
+
 TEST(Config, BadValuesAreNamed) {
   const auto refused = [](ErrorCode code, const std::string& key, const Json& value) {
     for (const auto type : supported_model_types()) {
-      if (key == "head_dim" && has_latents(type)) {
-        continue;  // Heads have other fields.
+      const bool is_unread = type == "granitemoehybrid" && key == "intermediate_size";
+      if (is_unread || (key == "head_dim" && has_latents(type))) {
+        continue;  // MLPs, or heads, have other fields.
       }
       SCOPED_TRACE(fmt::format("{}: {} {}", type, key, value.dump()));
       auto config = small_config(type);
@@ -363,7 +384,7 @@ TEST(Config, BadValuesAreNamed) {
   refused(ErrorCode::kCorruptData, "num_key_value_heads", 3);
   refused(ErrorCode::kUnsupported, "head_dim", 7);
   for (const auto type : supported_model_types()) {
-    const std::string key = type == "cohere2" ? "layer_norm_eps" : "rms_norm_eps";
+    const std::string key = norm_eps_key(type);
     for (const Json& value : {Json(-1e-6), Json("small")}) {
       SCOPED_TRACE(fmt::format("{}: {}", type, key));
       auto config = small_config(type);
@@ -383,8 +404,7 @@ TEST(Config, MissingFieldsAreNamed) {
     for (const auto type : supported_model_types()) {
       auto config = small_config(type);
       config.erase(key);
-      // It has experts in all layers.
-      if (type.starts_with("qwen3_5_moe") && key == std::string_view("intermediate_size")) {
+      if (has_other_field(type, key)) {
         continue;
       }
       SCOPED_TRACE(type);
