@@ -6,6 +6,7 @@
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/models/architecture.h"
+#include "saker/models/moe_config.h"
 #include "saker/models/tensor_roster.h"
 
 #include <algorithm>
@@ -275,10 +276,7 @@ bool is_unread(std::string_view name, const Json& config) {
 
 // Routers choose, so they keep 8 bits.
 std::optional<kernels::WeightFormat> own_format(std::string_view module) {
-  constexpr kernels::WeightFormat kRouter{
-      .kind = kernels::WeightKind::kAffine, .bits = 8, .group_size = 64
-  };
-  return module.ends_with("router.proj") ? std::optional(kRouter) : std::nullopt;
+  return module.ends_with("router.proj") ? std::optional(kEightBits) : std::nullopt;
 }
 
 // All layers of an assistant share rows, but those of another model.

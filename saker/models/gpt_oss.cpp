@@ -3,15 +3,14 @@
 // projections have biases. Every second layer slides, from the first one on.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
+#include "saker/models/moe_config.h"
 
 #include <array>
-#include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace saker::models {
 namespace {
-
-constexpr std::int64_t kMaxExperts = 1 << 14;
 
 // The activation's constants, which no published model has otherwise.
 void check_activation(const Json& json) {
@@ -27,26 +26,6 @@ void check_activation(const Json& json) {
         given == value, ErrorCode::kUnsupported, "[config] {} is {}, expected {}", key, given, value
     );
   }
-}
-
-nn::MoeOptions read_moe(const Json& json, const DecoderConfig& config) {
-  nn::MoeOptions options;
-  options.hidden = config.hidden;
-  options.intermediate = config.intermediate;
-  options.experts = static_cast<int>(read_size(json, "num_local_experts", 128, kMaxExperts));
-  const auto chosen = read_size(json, "num_experts_per_tok", 4, kMaxExperts);
-  require(
-      chosen <= options.experts,
-      ErrorCode::kCorruptData,
-      "[config] num_experts_per_tok is {}, expected at most num_local_experts {}",
-      chosen,
-      options.experts
-  );
-  options.routing.chosen = static_cast<int>(chosen);
-  options.routing.score = kernels::RouterScore::kSoftmaxOfChosen;
-  check_activation(json);
-  options.activation = kernels::Activation::kSwigluOai;
-  return options;
 }
 
 constexpr nn::MoeNames kExpertNames{
@@ -87,7 +66,16 @@ DecoderConfig read(const Json& json) {
   const auto sliding = read_sliding_layers(json, static_cast<int>(config.layers.size()), slides);
   set_windows(config, sliding, read_window(json, 128));
   config.attention_sinks = true;
-  config.moe = read_moe(json, config);
+  config.moe = read_moe(
+      json,
+      config,
+      {.experts = {"num_local_experts", 128},
+       .chosen = {"num_experts_per_tok", 4},
+       .width = {"intermediate_size"}}
+  );
+  check_activation(json);
+  config.moe.routing.score = kernels::RouterScore::kSoftmaxOfChosen;
+  config.moe.activation = kernels::Activation::kSwigluOai;
   config.moe.names = kExpertNames;
   for (LayerConfig& layer : config.layers) {
     layer.experts = true;
@@ -97,10 +85,7 @@ DecoderConfig read(const Json& json) {
 
 // Routers choose, so they keep 8 bits.
 std::optional<kernels::WeightFormat> own_format(std::string_view module) {
-  constexpr kernels::WeightFormat kRouter{
-      .kind = kernels::WeightKind::kAffine, .bits = 8, .group_size = 64
-  };
-  return module.ends_with("router") ? std::optional(kRouter) : std::nullopt;
+  return module.ends_with("router") ? std::optional(kEightBits) : std::nullopt;
 }
 
 }  // namespace
