@@ -137,8 +137,8 @@ void set_sparse_layers(DecoderConfig& config, const Json& json) {
 }
 
 void set_layers_after(DecoderConfig& config, const Json& json, const SizeField& field) {
-  constexpr std::int64_t kMaxLayers = 1 << 20;
-  const std::int64_t dense = read_count(json, field, kMaxLayers);
+  constexpr std::int64_t kMostDense = 1 << 20;
+  const std::int64_t dense = read_count(json, field, kMostDense);
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     config.layers[i].experts = static_cast<std::int64_t>(i) >= dense;
   }
