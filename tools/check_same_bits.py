@@ -107,7 +107,7 @@ def is_target(folder: Path) -> bool:
 
 def embedding_cases() -> list[Case]:
     models = (folder for folder in sorted((GOLDEN / "embedding").iterdir()) if (folder / "modules.json").exists())
-    return [Case(f"embedding/{folder.name}", (("embed", str(folder), STORY),)) for folder in models]
+    return [Case(f"embedding/{folder.name}", (("embed", str(folder), STORY, "--truncate"),)) for folder in models]
 
 
 def all_cases() -> list[Case]:
