@@ -125,13 +125,16 @@ void to_small_floats(
   for (std::size_t at = 0; at < count; at += group * groups, from += facts.block_bytes) {
     scales = std::copy_n(from, groups, scales);
     for (std::size_t g = 0; g < groups; ++g) {
+      // Two bytes have two codes of the group's first half, and two of the other half.
       const std::byte* pairs = from + groups + g * group / 2;
-      const auto code = [&](std::size_t i) {
-        return pairs[i % (group / 2)] >> (i < group / 2 ? 0 : 4) & std::byte{15};
-      };
-      for (std::size_t i = 0; i < group; i += 2) {
-        *codes++ = code(i) | code(i + 1) << 4;
+      const std::size_t half = group / 4;
+      for (std::size_t i = 0; i < half; ++i) {
+        const std::byte even = pairs[2 * i];
+        const std::byte odd = pairs[2 * i + 1];
+        codes[i] = (even & std::byte{15}) | odd << 4;
+        codes[half + i] = even >> 4 | (odd & std::byte{0xf0});
       }
+      codes += 2 * half;
     }
   }
 }
