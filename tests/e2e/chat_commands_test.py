@@ -350,7 +350,8 @@ class Screen(Chat):
                 self.assertTrue(terminal.echoes())
 
     def test_control_c_keeps_what_was_said(self):
-        terminal = self.started("--ignore-eos", "--max-tokens", "100000")
+        endless = self.demo_copy(max_position_embeddings=1 << 20)  # However late the key comes.
+        terminal = self.started("--ignore-eos", "--max-tokens", "100000", model=endless)
         terminal.type(WHO + "\r")
         terminal.expect("I am")
         terminal.type("\x03")

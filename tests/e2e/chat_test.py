@@ -73,7 +73,8 @@ class Repl(SakerTest):
             self.assertEqual(said, " ".join(answer.split()) + "\n> ")
 
     def test_interrupt_stops_the_answer_and_not_the_program(self):
-        terminal = self.terminal("--ignore-eos", "--max-tokens", "100000")
+        endless = self.demo_copy(max_position_embeddings=1 << 20)  # However late the signal comes.
+        terminal = self.started("run", endless, "--temp", "0", "--ignore-eos", "--max-tokens", "100000")
         terminal.type("hello\r")
         terminal.expect("\n")
         time.sleep(0.3)

@@ -124,7 +124,7 @@ class Generate(DemoTest):
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         stream = self.model.base().stream(STORY, max_tokens=30000, ignore_eos=True)
         next(stream)
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         with self.assertRaises(KeyboardInterrupt):
             stream.result()
         self.assertEqual(stream.result().finish_reason, "cancelled")
