@@ -105,25 +105,6 @@ int run_generate(const GenerateArgs& args) {
   return generate_one(*engine, std::move(request), args);
 }
 
-// Options of a file of records.
-void add_record_output(CLI::App& command, RecordsRun& run, CLI::Option& file) {
-  auto* const output =
-      command
-          .add_option(
-              "-o,--output", run.output, "With -f FILE.jsonl: write the answers to this file"
-          )
-          ->needs(&file)
-          ->type_name("FILE");
-  command
-      .add_flag(
-          "--resume",
-          run.resume,
-          "Continue an --output that was interrupted: its whole lines stay, others are answered"
-      )
-      ->needs(output);
-  add_shard_option(command, run.shard)->needs(output);
-}
-
 }  // namespace
 
 void add_generate(CLI::App& app, Action& action) {
@@ -157,7 +138,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->check(between(1, 1024))
       ->type_name("INT")
       ->group("Engine");
-  add_record_output(command, args->records, *file);
+  add_record_files(command, args->records, *file);
   args->request.add_to(command, &engine::Doors::generate);
   command.add_flag("--json", args->json, "Print one JSON object");
   command
@@ -168,9 +149,7 @@ void add_generate(CLI::App& app, Action& action) {
   command.callback([=, &action, &command] {
     require_one("a prompt", {prompt, file, tokens});
     args->request.check();
-    if (args->records.shard.count > 1) {
-      args->records.job = job_of(command, args->model.model, args->records.shard);
-    }
+    set_job(args->records, command, args->model.model);
     action = [args] { return run_generate(*args); };
   });
 }

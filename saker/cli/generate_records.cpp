@@ -15,7 +15,6 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace saker::cli {
@@ -67,23 +66,6 @@ class RecordsRunner {
   }
 
  private:
-  static RecordOutput open_output(const RecordsRun& run) {
-    if (run.output.empty()) {
-      return {};
-    }
-    std::error_code none;
-    require(
-        !std::filesystem::equivalent(run.file, run.output, none),
-        ErrorCode::kInvalidArgument,
-        "{}: is input and output",
-        run.file.string()
-    );
-    if (run.job) {
-      begin_job(*run.job, run.output, run.resume ? JobStart::kContinued : JobStart::kNew);
-    }
-    return {run.output, run.resume ? RecordOutput::Start::kResume : RecordOutput::Start::kEmpty};
-  }
-
   // Skips the records that the earlier run has answered; returns how many of them failed.
   int skip_answered() {
     int failures = 0;

@@ -5,11 +5,9 @@
 // input order.
 
 #include "saker/base/json/json.h"
-#include "saker/cli/records/job.h"
+#include "saker/cli/records/record_files.h"
 #include "saker/engine/engine.h"
 
-#include <filesystem>
-#include <optional>
 #include <string>
 
 namespace saker::cli {
@@ -22,15 +20,10 @@ struct ChatOptions {
 // Turns a text prompt into chat messages if the options say so.
 void as_chat(engine::Request& request, const ChatOptions& chat);
 
-struct RecordsRun {
-  std::filesystem::path file;
+struct RecordsRun : RecordFiles {
   engine::Request defaults;  // The command line's; records override them.
   ChatOptions chat;
   int batch = 8;
-  std::filesystem::path output = {};  // Empty: standard output.
-  bool resume = false;
-  Shard shard = {};
-  std::optional<Job> job = {};  // With a shard.
 };
 
 // A failed record is answered by {"id", "error"}, and the others go on. Then throws an error with

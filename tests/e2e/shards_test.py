@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--shard I/N` and `saker merge`: several runs share a file of records, and together write what one run writes."""
+import fcntl
 import json
 import random
 import shutil
@@ -97,6 +98,34 @@ class Shards(SakerTest):
         self.fails("merge", self.records(lines[1:]), *self.outputs(), says="doesn't answer the input's line")
         self.fails("merge", self.records([]), *self.outputs(), says="more answers than")
         self.fails("merge", self.folder / "none", *self.outputs(), says="none")
+
+    def test_nothing_is_lost(self):
+        records = self.records()
+        self.run_shards("score", DEMO, "-f", records, "--top-k", "0")
+        zero, one, two = self.outputs()
+        kept = {path: path.read_bytes() for path in self.folder.iterdir()}
+        for path in (records, zero):
+            self.fails("merge", records, zero, one, two, "-o", path, says="is input and output")
+        self.write("merged.jsonl", "what was there")
+        two.write_bytes(two.read_bytes()[:-5])
+        kept[two] = two.read_bytes()
+        self.fails("merge", records, zero, one, two, "-o", self.folder / "merged.jsonl", says="ends before")
+        self.assertEqual((self.folder / "merged.jsonl").read_text(), "what was there")
+        self.fails("score", DEMO, "-f", records, "-o", records, "--shard", "0/3", says="is input and output")
+        self.fails("score", DEMO, "-f", records, "-o", "/dev/null", "--shard", "0/3", says="no regular file")
+        with zero.open("r+b") as writer:
+            fcntl.flock(writer, fcntl.LOCK_EX)
+            self.fails("score", DEMO, "-f", records, "--top-k", "9", "-o", zero, "--shard", "2/3", says="another run writes it")
+        self.assertEqual({path: path.read_bytes() for path in kept}, kept)
+
+    def test_files_of_options_count_by_their_content(self):
+        records = self.records([json.dumps({"id": i, "prompt": "a fox"}) for i in range(4)])
+        generate = ["generate", DEMO, "-f", records, "--max-tokens", "3", "-o", self.outputs()[0], "--shard", "0/3"]
+        schema, copy = self.write("a.json", '{"type": "integer"}'), self.write("b.json", '{"type": "integer"}')
+        self.ok(*generate, "--json-schema", schema)
+        self.ok(*generate, "--json-schema", copy, "--resume")
+        schema.write_text('{"type": "boolean"}')
+        self.fails(*generate, "--json-schema", schema, "--resume", says="its options is")
 
     def test_failed_records_are_counted(self):
         records = self.records([*(json.dumps({"id": i, "text": "a"}) for i in range(5)), '{"id": 5, "txt": "a"}', "no JSON"])

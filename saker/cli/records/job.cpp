@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace saker::cli {
@@ -44,10 +46,11 @@ std::string name_of(const CLI::Option& option) {
   return names.empty() ? option.get_name() : names.front();
 }
 
-// A checksum of a folder's files, or of a file.
+// A checksum of a file's content, or of the names and contents of a folder's files.
 std::string checksum_of(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> files;
-  if (std::filesystem::is_directory(path)) {
+  const bool is_folder = std::filesystem::is_directory(path);
+  if (is_folder) {
     for (const auto& item : std::filesystem::directory_iterator(path)) {
       if (item.is_regular_file()) {
         files.push_back(item.path());
@@ -59,7 +62,7 @@ std::string checksum_of(const std::filesystem::path& path) {
   }
   Checksum sum;
   for (const auto& file : files) {
-    const std::string name = file.filename().string();
+    const std::string name = is_folder ? file.filename().string() : std::string();
     const auto mapped = MappedFile::open(file);
     const std::uint64_t size = mapped->bytes().size();
     sum.add(std::as_bytes(std::span(name)));
@@ -69,14 +72,24 @@ std::string checksum_of(const std::filesystem::path& path) {
   return fmt::format("{:016x}", sum.value());
 }
 
-// The values of an option; of adapters, checksums of their files.
+bool has_no_answers(const std::filesystem::path& path) {
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(path, none);
+  return none || size == 0;
+}
+
+// The values of an option. Files and folders count by what is in them, not by their names.
 Json value_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const bool is_path =
+      type.find("FILE") != std::string::npos || type.find("DIR") != std::string::npos;
   Json values = Json::array();
-  const bool is_adapter = name_of(option) == "adapter";
   for (const std::string& value : option.results()) {
-    const std::size_t equals = is_adapter ? value.find('=') : std::string::npos;
+    const std::size_t equals =
+        type.find("NAME") != std::string::npos ? value.find('=') : std::string::npos;
     const std::string path = equals == std::string::npos ? value : value.substr(equals + 1);
-    if (is_adapter && std::filesystem::exists(path)) {
+    std::error_code none;
+    if (is_path && std::filesystem::exists(path, none)) {
       values.push_back(value.substr(0, value.size() - path.size()) + checksum_of(path));
     } else {
       values.push_back(value);
@@ -110,7 +123,8 @@ Job job_of(const CLI::App& command, const std::filesystem::path& model, Shard sh
 }
 
 void begin_job(const Job& job, const std::filesystem::path& output, JobStart start) {
-  if (start == JobStart::kContinued && std::filesystem::exists(output)) {
+  const bool begun = std::filesystem::exists(job_file_of(output)) || !has_no_answers(output);
+  if (start == JobStart::kContinued && begun) {
     const Job before = read_job(output);
     require(
         before.shard == job.shard,

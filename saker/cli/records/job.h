@@ -22,12 +22,13 @@ struct Job {
 
 std::filesystem::path job_file_of(const std::filesystem::path& output);
 
-// The job of a command that was parsed. Reads all files of the model and of its adapters. Options
-// that change no answer, such as the number of threads, are no part of it.
+// The job of a command that was parsed. Reads all files of the model and those that options name,
+// such as adapters and schemas. Options that change no answer, such as the number of threads, are no
+// part of it.
 Job job_of(const CLI::App& command, const std::filesystem::path& model, Shard shard);
 
-// Writes the file beside an output. If the output is continued, the file has to be there and to say
-// the same: throws kInvalidArgument, naming what differs.
+// Writes the file beside an output. If an output with answers is continued, the file has to be there
+// and to say the same: throws kInvalidArgument, naming what differs.
 enum class JobStart : std::uint8_t { kNew, kContinued };
 void begin_job(const Job& job, const std::filesystem::path& output, JobStart start);
 

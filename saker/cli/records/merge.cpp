@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker merge`: joins the outputs of a job's shards, in the order of the input.
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
+#include "saker/cli/io/output.h"
 #include "saker/cli/io/result_json.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/records/job.h"
 #include "saker/cli/records/record_lines.h"
-#include "saker/cli/records/record_output.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -100,6 +103,49 @@ std::vector<ShardFile> open_shards(const std::vector<std::filesystem::path>& out
   return files;
 }
 
+// Standard output, or a file that appears whole. So a merge that fails changes no file.
+class MergedFile {
+ public:
+  // An empty path: standard output.
+  explicit MergedFile(const std::filesystem::path& path) {
+    if (!path.empty()) {
+      file_.emplace(path);
+    }
+  }
+
+  void write(std::string_view line) {
+    if (file_) {
+      file_->write(line);
+    } else {
+      print(line);
+    }
+  }
+
+  void commit() {
+    if (file_) {
+      file_->commit();
+    }
+  }
+
+ private:
+  std::optional<AtomicFile> file_;
+};
+
+// Throws if the merged file would replace one of the files that it is made of.
+void require_new(const MergeArgs& args) {
+  std::vector<std::filesystem::path> sources = args.outputs;
+  sources.push_back(args.input);
+  for (const auto& source : sources) {
+    std::error_code none;
+    require(
+        args.merged.empty() || !std::filesystem::equivalent(source, args.merged, none),
+        ErrorCode::kInvalidArgument,
+        "{}: is input and output",
+        source.string()
+    );
+  }
+}
+
 // Throws unless the answer can be the record's. Answers without ids are those of records without.
 void require_answer(const Json& answer, const RecordLine& record, const ShardFile& file) {
   const Json id = answer.is_object() ? answer.value("id", Json()) : Json();
@@ -116,19 +162,10 @@ void require_answer(const Json& answer, const RecordLine& record, const ShardFil
 }
 
 int run_merge(const MergeArgs& args) {
+  require_new(args);
   std::vector<ShardFile> shards = open_shards(args.outputs);
-  std::error_code none;
-  for (const auto& output : args.outputs) {
-    require(
-        args.merged.empty() || !std::filesystem::equivalent(output, args.merged, none),
-        ErrorCode::kInvalidArgument,
-        "{}: is a shard's output, and would be written",
-        output.string()
-    );
-  }
-  RecordOutput merged =
-      args.merged.empty() ? RecordOutput() : RecordOutput(args.merged, RecordOutput::Start::kEmpty);
   RecordLines records(args.input);
+  MergedFile merged(args.merged);
   std::int64_t number = 0;
   int failures = 0;
   while (const auto record = records.next()) {
@@ -156,6 +193,7 @@ int run_merge(const MergeArgs& args) {
         args.input.string()
     );
   }
+  merged.commit();
   require(
       failures == 0,
       ErrorCode::kInvalidArgument,

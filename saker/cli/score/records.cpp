@@ -83,23 +83,8 @@ class RecordsScorer {
         input_(input),
         options_(options),
         instruments_(instruments),
-        lines_(input.file, input.shard) {
-    if (!input.output.empty()) {
-      std::error_code none;
-      require(
-          !std::filesystem::equivalent(input.file, input.output, none),
-          ErrorCode::kInvalidArgument,
-          "{}: is input and output",
-          input.file.string()
-      );
-      if (input.job) {
-        begin_job(*input.job, input.output, input.resume ? JobStart::kContinued : JobStart::kNew);
-      }
-      output_ = RecordOutput(
-          input.output, input.resume ? RecordOutput::Start::kResume : RecordOutput::Start::kEmpty
-      );
-    }
-  }
+        lines_(input.file, input.shard),
+        output_(open_output(input)) {}
 
   int run() {
     int failures = skip_answered();
@@ -239,18 +224,7 @@ class RecordsScorer {
 }  // namespace
 
 void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file) {
-  CLI::Option* output =
-      command.add_option("-o,--output", input.output, "With -f: write the answers to this file")
-          ->needs(&file)
-          ->type_name("FILE");
-  command
-      .add_flag(
-          "--resume",
-          input.resume,
-          "Continue an --output that was interrupted: its whole lines stay, others are scored"
-      )
-      ->needs(output);
-  add_shard_option(command, input.shard)->needs(output);
+  add_record_files(command, input, file);
   command.add_option("--batch", input.batch, "With -f: records that run in one batch [64]")
       ->needs(&file)
       ->check(between(1, 1 << 16))

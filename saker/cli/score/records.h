@@ -4,26 +4,18 @@
 // `score -f`: reads JSON lines and writes one line for each, in batches. Continues an interrupted
 // output file: records with a whole line are not scored again.
 
-#include "saker/cli/records/job.h"
+#include "saker/cli/records/record_files.h"
 #include "saker/cli/score/html.h"
 #include "saker/engine/engine.h"
 
 #include <CLI/CLI.hpp>
 
-#include <filesystem>
-#include <optional>
-
 namespace saker::cli {
 
-struct RecordsInput {
-  std::filesystem::path file;
-  std::filesystem::path output;  // Empty: standard output.
-  bool resume = false;
+struct RecordsInput : RecordFiles {
   int batch = 64;
-  bool diff = false;  // Answers include the differences of views.
-  Shard shard = {};
-  std::optional<Job> job = {};  // With a shard.
-  ScorePage* page = nullptr;    // Also gets every text; null: none.
+  bool diff = false;          // Answers include the differences of views.
+  ScorePage* page = nullptr;  // Also gets every text; null: none.
 };
 
 // Adds --output, --resume, --shard and --batch, which require `file`.

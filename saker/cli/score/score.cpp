@@ -368,9 +368,7 @@ void add_score(CLI::App& app, Action& action) {
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([=, &action, &command] {
     check_input(input, *args);
-    if (args->records.shard.count > 1) {
-      args->records.job = job_of(command, args->model.model, args->records.shard);
-    }
+    set_job(args->records, command, args->model.model);
     action = [args] { return run_score(*args); };
   });
 }
