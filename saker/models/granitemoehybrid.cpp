@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace saker::models {
@@ -138,16 +137,7 @@ bool is_kernel(std::string_view name) {
   return name.ends_with(".mamba.conv1d.weight");
 }
 
-bool needs_sanitizing(const TensorMap& tensors) {
-  return std::ranges::any_of(tensors, [](const auto& entry) {
-    return is_kernel(entry.first) && is_published_kernel(entry.second.shape);
-  });
-}
-
-SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
-  return is_kernel(name) ? sanitized_kernel(std::move(shape))
-                         : SanitizedTensor{.shape = std::move(shape)};
-}
+using Kernels = KernelRules<is_kernel>;
 
 }  // namespace
 
@@ -157,8 +147,8 @@ Architecture granitemoehybrid() {
       .build_layer = pre_norm_layer,
       .adjust = adjust,
       .tensors =
-          {.needs_sanitizing = needs_sanitizing,
-           .sanitized = sanitized,
+          {.needs_sanitizing = Kernels::needs_sanitizing,
+           .sanitized = Kernels::sanitized,
            .experts = kExperts,
            .own_format = own_format},
   };

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 namespace saker::models {
 namespace {
@@ -152,16 +151,7 @@ bool is_kernel(std::string_view name) {
   return name.ends_with(".conv.conv.weight");
 }
 
-bool needs_sanitizing(const TensorMap& tensors) {
-  return std::ranges::any_of(tensors, [](const auto& entry) {
-    return is_kernel(entry.first) && is_published_kernel(entry.second.shape);
-  });
-}
-
-SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
-  return is_kernel(name) ? sanitized_kernel(std::move(shape))
-                         : SanitizedTensor{.shape = std::move(shape)};
-}
+using Kernels = KernelRules<is_kernel>;
 
 }  // namespace
 
@@ -169,7 +159,7 @@ Architecture lfm2() {
   return {
       .read = read,
       .build_layer = pre_norm_layer,
-      .tensors = {.needs_sanitizing = needs_sanitizing, .sanitized = sanitized},
+      .tensors = {.needs_sanitizing = Kernels::needs_sanitizing, .sanitized = Kernels::sanitized},
   };
 }
 
@@ -179,8 +169,8 @@ Architecture lfm2_moe() {
       .build_layer = pre_norm_layer,
       .adjust = adjust,
       .tensors =
-          {.needs_sanitizing = needs_sanitizing,
-           .sanitized = sanitized,
+          {.needs_sanitizing = Kernels::needs_sanitizing,
+           .sanitized = Kernels::sanitized,
            .experts = kExperts,
            .keeps_dtype = [](std::string_view name) { return name.ends_with("expert_bias"); },
            .own_format = own_format},

@@ -9,8 +9,10 @@
 #include "saker/models/tensor_rules.h"
 #include "saker/nn/recurrent/mamba2.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::models {
@@ -52,5 +54,21 @@ std::vector<TokenMixing> read_mixing(
 bool is_published_kernel(const std::vector<std::int64_t>& shape);
 // Its bytes as MLX has them, [C, taps, 1].
 SanitizedTensor sanitized_kernel(std::vector<std::int64_t> shape);
+
+// Two of TensorRules' members, for models that are published as MLX has them but for such kernels.
+// `is_kernel`: by a tensor's name.
+template <bool (*is_kernel)(std::string_view)>
+struct KernelRules {
+  static bool needs_sanitizing(const TensorMap& tensors) {
+    return std::ranges::any_of(tensors, [](const auto& entry) {
+      return is_kernel(entry.first) && is_published_kernel(entry.second.shape);
+    });
+  }
+
+  static SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
+    return is_kernel(name) ? sanitized_kernel(std::move(shape))
+                           : SanitizedTensor{.shape = std::move(shape)};
+  }
+};
 
 }  // namespace saker::models

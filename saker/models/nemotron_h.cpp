@@ -191,16 +191,7 @@ bool is_kernel(std::string_view name) {
   return name.ends_with(".mixer.conv1d.weight");
 }
 
-bool needs_sanitizing(const TensorMap& tensors) {
-  return std::ranges::any_of(tensors, [](const auto& entry) {
-    return is_kernel(entry.first) && is_published_kernel(entry.second.shape);
-  });
-}
-
-SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
-  return is_kernel(name) ? sanitized_kernel(std::move(shape))
-                         : SanitizedTensor{.shape = std::move(shape)};
-}
+using Kernels = KernelRules<is_kernel>;
 
 }  // namespace
 
@@ -210,8 +201,8 @@ Architecture nemotron_h() {
       .build_layer = pre_norm_layer,
       .tensors = {
           .is_unread = [](std::string_view name, const Json&) { return name.starts_with("mtp."); },
-          .needs_sanitizing = needs_sanitizing,
-          .sanitized = sanitized,
+          .needs_sanitizing = Kernels::needs_sanitizing,
+          .sanitized = Kernels::sanitized,
           .experts = kExperts,
           .keeps_dtype =
               [](std::string_view name) {
