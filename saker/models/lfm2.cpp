@@ -31,7 +31,8 @@ std::int64_t mlp_width(const Json& json) {
   const bool unscaled = json.contains("block_ffn_dim_multiplier") &&
                         !json_has(json, "block_ffn_dim_multiplier");  // A null.
   const double factor = unscaled ? 1.0 : read_positive(json, "block_ffn_dim_multiplier", 1.0);
-  const auto two_thirds = static_cast<double>(2 * given / 3);
+  const std::int64_t whole = 2 * given / 3;
+  const auto two_thirds = static_cast<double>(whole);
   const double scaled = std::floor(factor * two_thirds);
   require(
       scaled >= 1.0 && scaled + static_cast<double>(multiple) <= static_cast<double>(kMaxWidth),
