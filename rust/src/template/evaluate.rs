@@ -7,6 +7,7 @@ use super::functions;
 use super::lists::items_of;
 use super::loops::{self, Loop};
 use super::macros::{caller_of, macro_value, render_block, run_macro};
+use super::methods::member;
 use super::namespace;
 use super::python::write_str;
 use super::scopes::resolve;
@@ -44,12 +45,21 @@ impl Record {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn get(&self, slot: Slot) -> Option<Value> {
+    fn at(&self, slot: Slot) -> Option<&Record> {
         let mut record = self;
         for _ in 0..slot.up {
             record = record.parent.as_deref()?;
         }
-        record.slots().get(slot.index as usize)?.clone()
+        Some(record)
+    }
+
+    pub fn get(&self, slot: Slot) -> Option<Value> {
+        self.at(slot)?.slots().get(slot.index as usize)?.clone()
+    }
+
+    /// The attribute `name` of a variable, if that is what `methods::member` finds.
+    pub fn member(&self, slot: Slot, name: &str) -> Option<Value> {
+        member(self.at(slot)?.slots().get(slot.index as usize)?.as_ref()?, name)
     }
 
     pub fn set(&self, index: u32, value: Option<Value>) {
@@ -212,11 +222,11 @@ impl Frame<'_> {
     }
 
     fn if_statement(&self, node: &If, out: &mut Text) -> Result<Flow, Error> {
-        if self.value(&node.test)?.is_true() {
+        if self.holds(&node.test)? {
             return self.run_all(&node.body, out);
         }
         for other in &node.others {
-            if self.value(&other.test)?.is_true() {
+            if self.holds(&other.test)? {
                 return self.run_all(&other.body, out);
             }
         }

@@ -17,6 +17,7 @@ use super::texts::push_escaped;
 use super::values::{dict_of, list, tuple, Dict};
 use minijinja::value::Kwargs;
 use minijinja::{Error, Value};
+use std::borrow::Cow;
 
 fn compare_values(comparison: Comparison, a: &Value, b: &Value) -> Result<bool, Error> {
     match comparison {
@@ -75,7 +76,7 @@ impl Frame<'_> {
             }
             Expr::Negative(inner) => integers::negative(&self.value(inner)?)?,
             Expr::Positive(inner) => operators::positive(&self.value(inner)?)?,
-            Expr::Not(inner) => Value::from(!self.value(inner)?.is_true()),
+            Expr::Not(inner) => Value::from(!self.holds(inner)?),
             Expr::And(both) => {
                 let left = self.value(&both.0)?;
                 if left.is_true() {
@@ -94,8 +95,8 @@ impl Frame<'_> {
             }
             Expr::Binary(operator, both) => binary(*operator, &self.value(&both.0)?, &self.value(&both.1)?)?,
             Expr::Concat(parts) => concat(&self.values(parts)?)?,
-            Expr::Compare(first, others) => self.comparison(first, others)?,
-            Expr::Attribute(inner, name) => methods::attribute(&self.value(inner)?, name)?,
+            Expr::Compare(first, others) => Value::from(self.comparison(first, others)?),
+            Expr::Attribute(inner, name) => self.attribute(inner, name)?,
             Expr::Item(both) => self.item(&both.0, &both.1)?,
             Expr::Slice(..) => return Err(invalid("a slice as a key")),
             Expr::Filter(Some(inner), name, call) => {
@@ -108,7 +109,7 @@ impl Frame<'_> {
                 Value::from(perform_test(name, &value, &self.arguments(call, None)?)?)
             }
             Expr::Call(..) => self.call_with(expr, None)?,
-            Expr::Condition(parts) => match (self.value(&parts.0)?.is_true(), &parts.2) {
+            Expr::Condition(parts) => match (self.holds(&parts.0)?, &parts.2) {
                 (true, _) => self.value(&parts.1)?,
                 (false, Some(other)) => self.value(other)?,
                 (false, None) => Value::UNDEFINED,
@@ -121,16 +122,52 @@ impl Frame<'_> {
         items.iter().map(|item| self.value(item)).collect()
     }
 
-    fn comparison(&self, first: &Expr, others: &[(Comparison, Expr)]) -> Result<Value, Error> {
-        let mut left = self.value(first)?;
+    /// True if the expression's value counts as true; makes no value of comparisons.
+    pub fn holds(&self, expr: &Expr) -> Result<bool, Error> {
+        match expr {
+            Expr::Compare(first, others) => {
+                let _level = step()?;
+                self.comparison(first, others)
+            }
+            Expr::And(both) => {
+                let _level = step()?;
+                Ok(self.holds(&both.0)? && self.holds(&both.1)?)
+            }
+            Expr::Or(both) => {
+                let _level = step()?;
+                Ok(self.holds(&both.0)? || self.holds(&both.1)?)
+            }
+            _ => Ok(self.value(expr)?.is_true()),
+        }
+    }
+
+    fn comparison(&self, first: &Expr, others: &[(Comparison, Expr)]) -> Result<bool, Error> {
+        let mut left = self.operand(first)?;
         for (comparison, other) in others {
-            let right = self.value(other)?;
+            let right = self.operand(other)?;
             if !compare_values(*comparison, &left, &right)? {
-                return Ok(Value::from(false));
+                return Ok(false);
             }
             left = right;
         }
-        Ok(Value::from(true))
+        Ok(true)
+    }
+
+    /// The value of an expression; a constant stays in the tree.
+    fn operand<'e>(&self, expr: &'e Expr) -> Result<Cow<'e, Value>, Error> {
+        match expr {
+            Expr::Constant(value) => Ok(Cow::Borrowed(value)),
+            _ => self.value(expr).map(Cow::Owned),
+        }
+    }
+
+    fn attribute(&self, inner: &Expr, name: &str) -> Result<Value, Error> {
+        if let Expr::Name(variable) = inner {
+            if let Some(found) = self.record.member(variable.slot, name) {
+                return Ok(found);
+            }
+        }
+        methods::attribute(&self.value(inner)?, name)
     }
 
     fn item(&self, inner: &Expr, key: &Expr) -> Result<Value, Error> {

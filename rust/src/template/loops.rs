@@ -30,7 +30,7 @@ impl Tested {
             frame.enter(&self.node.test_scope);
         }
         frame.assign(&self.node.test_target, item.clone())?;
-        self.node.test.as_ref().map_or(Ok(true), |test| Ok(frame.value(test)?.is_true()))
+        self.node.test.as_ref().map_or(Ok(true), |test| frame.holds(test))
     }
 }
 

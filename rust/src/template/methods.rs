@@ -11,6 +11,7 @@ use super::functions::{self, Cycler};
 use super::integers;
 use super::lists::{collect, items_of, pairs};
 use super::loops::{self, Loop};
+use super::namespace::Namespace;
 use super::python::kind_name;
 use super::strings::{self, clamp};
 use super::texts::keep_mark;
@@ -187,6 +188,14 @@ impl Drop for Bound {
 
 fn bound(value: &Value, name: &str) -> Option<Value> {
     has_method(value, name).then(|| Value::from_object(Bound { value: value.clone(), name: name.to_owned() }))
+}
+
+/// The attribute of a value that only looks names up: a key of a dict, a variable of a namespace. None for all others.
+pub fn member(value: &Value, name: &str) -> Option<Value> {
+    if let Some(dict) = dict_of(value) {
+        return dict.get_text(name).filter(|_| !has(DICT_METHODS, name));
+    }
+    value.downcast_object_ref::<Namespace>().map(|namespace| namespace.get(name))
 }
 
 /// `value.name`.

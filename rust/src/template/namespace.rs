@@ -44,6 +44,11 @@ impl Namespace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The variable `name`, undefined if there is none.
+    pub fn get(&self, name: &str) -> Value {
+        self.values().get(name).cloned().unwrap_or_default()
+    }
+
     fn set(&self, name: &str, value: Value) -> Result<(), Error> {
         if name.starts_with('_') {
             return Err(invalid(format!("{name} in a namespace: names there start with no underscore")));
