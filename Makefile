@@ -2,13 +2,14 @@
 # make test      set up, build everything, run all tests
 # make install   set up, build, install the program with MLX, the bundled model, manual page and completions below PREFIX
 #                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
+# make install-libraries  what other programs build against: the C interface, the C++ libraries, headers, CMake's package
 # make docs      the reference of the C++ headers and of the Python package, in build/docs
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
 #                training, 64-bit ARM, requests made from /openapi.json; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
+.PHONY: all help setup saker run test install install-libraries docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
 	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-real \
 	clean distclean
 
@@ -40,9 +41,14 @@ checks := check-format check-hardening check-dependencies check-tsan check-tidy 
 	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-real
 
 install: saker
-	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
+	@cmake --install build/$(PRESET) --component program --prefix "$(PREFIX)" >/dev/null
 	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
 	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
+
+install-libraries: setup
+	@tools/build.sh $(PRESET) libsaker_c libsaker_caches libsaker_hub
+	@for component in c cxx; do cmake --install build/$(PRESET) --component $$component --prefix "$(PREFIX)" >/dev/null; done
+	@echo "installed in $(DESTDIR)$(PREFIX): find_package(saker), pkg-config saker"
 
 # pdoc imports the package, so its extension module is built first.
 docs:

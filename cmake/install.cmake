@@ -1,14 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the program, MLX beside it, the bundled model, the manual page and completions.
+# `cmake --install --component program`: the program, MLX beside it, the bundled model, the manual page and completions.
+# Other components are in cmake/package.cmake.
 include(GNUInstallDirs)
-install(TARGETS saker RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-get_filename_component(_mlx_parent "${SAKER_MLX_DIR}" DIRECTORY)
-file(GLOB _mlx_libs "${_mlx_parent}/mlx_*.libs")
-install(DIRECTORY "${SAKER_MLX_DIR}/lib" DESTINATION lib/saker/mlx PATTERN cmake EXCLUDE)
-if(_mlx_libs)
-  install(DIRECTORY ${_mlx_libs} DESTINATION lib/saker)
+
+# saker_install_mlx(<component>): MLX, where the programs and libraries of that component look for it.
+function(saker_install_mlx component)
+  get_filename_component(parent "${SAKER_MLX_DIR}" DIRECTORY)
+  file(GLOB libs "${parent}/mlx_*.libs")
+  install(
+    DIRECTORY "${SAKER_MLX_DIR}/lib" DESTINATION lib/saker/mlx COMPONENT ${component} PATTERN cmake EXCLUDE
+  )
+  if(libs)
+    install(DIRECTORY ${libs} DESTINATION lib/saker COMPONENT ${component})
+  endif()
+endfunction()
+
+# saker_install_demo_model(<component>)
+function(saker_install_demo_model component)
+  install(
+    DIRECTORY "${PROJECT_SOURCE_DIR}/models/demo"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/saker/models"
+    COMPONENT ${component}
+    OPTIONAL
+  )
+endfunction()
+
+if(NOT TARGET saker)
+  return()
 endif()
-install(DIRECTORY models/demo DESTINATION "${CMAKE_INSTALL_DATADIR}/saker/models" OPTIONAL)
+install(TARGETS saker RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+saker_install_mlx(program)
+saker_install_demo_model(program)
 
 # What the program writes itself. Nothing where the installed one does not run, as after compiling for another machine.
 install(
@@ -32,4 +54,5 @@ install(
   saker_write(zsh/site-functions _saker completion zsh)
   saker_write(fish/vendor_completions.d saker.fish completion fish)
 ]]
+  COMPONENT program
 )
