@@ -9,7 +9,7 @@
 #                training, 64-bit ARM, requests made from /openapi.json; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all help setup saker run test install install-libraries docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
+.PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
 	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-real \
 	clean distclean
 
@@ -37,18 +37,19 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
+.PHONY: install-libraries
+install-libraries: setup
+	@tools/build.sh $(PRESET) libsaker_c libsaker_caches libsaker_hub
+	@for part in c cxx; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
+	@echo "installed in $(DESTDIR)$(PREFIX): find_package(saker), pkg-config saker"
+
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
 	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-real
 
 install: saker
-	@cmake --install build/$(PRESET) --component program --prefix "$(PREFIX)" >/dev/null
+	@for part in program Unspecified; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
 	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
 	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
-
-install-libraries: setup
-	@tools/build.sh $(PRESET) libsaker_c libsaker_caches libsaker_hub
-	@for component in c cxx; do cmake --install build/$(PRESET) --component $$component --prefix "$(PREFIX)" >/dev/null; done
-	@echo "installed in $(DESTDIR)$(PREFIX): find_package(saker), pkg-config saker"
 
 # pdoc imports the package, so its extension module is built first.
 docs:

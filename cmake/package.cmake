@@ -4,6 +4,8 @@
 # Components: `c` is libsaker_c with saker.h, `cxx` the C++ libraries with the public headers.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
+get_filename_component(mlx_parent "${SAKER_MLX_DIR}" DIRECTORY)
+file(GLOB mlx_libs "${mlx_parent}/mlx_*.libs")
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/saker")
 file(RELATIVE_PATH lib_to_prefix "/p/${CMAKE_INSTALL_LIBDIR}" "/p")
 file(RELATIVE_PATH pkgconfig_to_prefix "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
@@ -61,6 +63,16 @@ foreach(component c cxx)
     DESTINATION "${package_dir}"
     COMPONENT ${component}
   )
-  saker_install_mlx(${component})
-  saker_install_demo_model(${component})
+  install(
+    DIRECTORY "${SAKER_MLX_DIR}/lib" DESTINATION lib/saker/mlx COMPONENT ${component} PATTERN cmake EXCLUDE
+  )
+  if(mlx_libs)
+    install(DIRECTORY ${mlx_libs} DESTINATION lib/saker COMPONENT ${component})
+  endif()
+  install(
+    DIRECTORY models/demo
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/saker/models"
+    COMPONENT ${component}
+    OPTIONAL
+  )
 endforeach()

@@ -4,6 +4,7 @@
 #include "saker/engine/records/result_json.h"
 
 #include <cmath>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -71,7 +72,7 @@ class Members {
 }  // namespace
 
 const std::string& text_of(const SakerEvent& event) {
-  static const std::string kNone;
+  static const std::string none;
   return std::visit(
       [&](const auto& what) -> const std::string& {
         using What = std::decay_t<decltype(what)>;
@@ -82,7 +83,7 @@ const std::string& text_of(const SakerEvent& event) {
         } else if constexpr (requires { what.result; }) {
           return what.result->text;
         } else {
-          return std::is_same_v<What, engine::Failure> ? event.outcome.line : kNone;
+          return std::is_same_v<What, engine::Failure> ? event.outcome.line : none;
         }
       },
       event.event.what

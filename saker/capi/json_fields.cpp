@@ -34,7 +34,7 @@ std::optional<Json> JsonFields::take(std::string_view key, OptionKind kind) {
   if (found == object_.end()) {
     return std::nullopt;
   }
-  const Json value = engine::in_kind(*found, kind);
+  Json value = engine::in_kind(*found, kind);
   object_.erase(found);
   if (value.is_null()) {
     return std::nullopt;
