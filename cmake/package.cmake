@@ -17,7 +17,7 @@ endif()
 
 set_target_properties(
   libsaker_c
-  PROPERTIES EXPORT_NAME c INSTALL_RPATH "${beside_library}/${lib_to_prefix}lib/saker/mlx/lib"
+  PROPERTIES EXPORT_NAME c INSTALL_RPATH "${beside_library};${beside_library}/${lib_to_prefix}lib/saker/mlx/lib"
 )
 install(
   TARGETS libsaker_c EXPORT saker_c

@@ -63,6 +63,7 @@ class Installed(unittest.TestCase):
                 with self.subTest(file):
                     self.assertNotIn(str(TOP), file.read_text())
 
+    @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config")
     def test_pkg_config_finds_the_c_interface(self) -> None:
         path = self.prefix / "lib/pkgconfig"
         flags = ran("pkg-config", "--cflags", "--libs", "saker", PKG_CONFIG_PATH=str(path)).split()
