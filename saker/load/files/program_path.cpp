@@ -26,10 +26,10 @@ std::filesystem::path program_path() {
 }
 
 std::filesystem::path library_path() {
-  static const char kHere = 0;  // Somewhere in it.
+  static const char here = 0;  // Somewhere in it.
   Dl_info found = {};
   std::error_code ignored;
-  return dladdr(&kHere, &found) != 0 && found.dli_fname != nullptr
+  return dladdr(&here, &found) != 0 && found.dli_fname != nullptr
              ? std::filesystem::canonical(found.dli_fname, ignored)
              : std::filesystem::path();
 }
