@@ -2,6 +2,7 @@
 # make test      set up, build everything, run all tests
 # make install   set up, build, install the program with MLX, the bundled model, manual page and completions below PREFIX
 #                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
+# make install-libraries  what other programs build against: the C interface, the C++ libraries, headers, CMake's package
 # make docs      the reference of the C++ headers and of the Python package, in build/docs
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
@@ -36,11 +37,17 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
+.PHONY: install-libraries
+install-libraries: setup
+	@tools/build.sh $(PRESET) libsaker_c libsaker_caches libsaker_hub
+	@for part in c cxx; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
+	@echo "installed in $(DESTDIR)$(PREFIX): find_package(saker), pkg-config saker"
+
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
 	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-ray check-real
 
 install: saker
-	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
+	@for part in program Unspecified; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
 	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
 	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
 

@@ -45,7 +45,7 @@ def read_rooms(file: pathlib.Path) -> dict[str, Room]:
 
 ROOMS = read_rooms(pathlib.Path(__file__).resolve().parent / "rooms.toml")
 TABLE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- end of rooms -->)", re.DOTALL)
-NO_MLX = {"base", "hub", "text", "cli", "server"}
+NO_MLX = {"base", "hub", "text", "cli", "server", "capi"}
 HTTP = "server/http"  # The one room that may include Boost.
 PYTHON = "python"  # The C++ of its folders includes these; MLX's headers come from saker/kernels/mx.h alone.
 BOUND = {"bindings": {"base", "hub", "load", "engine"}, "caches": {"base", "kernels", "cache", "load", "caches"}}

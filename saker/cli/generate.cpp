@@ -10,6 +10,7 @@
 #include "saker/cli/options/token_list.h"
 #include "saker/cli/requests/request_args.h"
 #include "saker/cli/requests/streaming.h"
+#include "saker/engine/records/result_json.h"
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>

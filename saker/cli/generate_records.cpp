@@ -8,6 +8,7 @@
 #include "saker/cli/records/record_output.h"
 #include "saker/cli/requests/streaming.h"
 #include "saker/engine/options/apply_options.h"
+#include "saker/engine/records/result_json.h"
 
 #include <cstddef>
 #include <deque>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/io/result_json.h"
 
+#include "saker/engine/records/result_json.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -9,16 +9,13 @@
 #include "saker/cli/records/record_output.h"
 #include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/views.h"
-#include "saker/engine/options/apply_options.h"
+#include "saker/engine/records/result_json.h"
+#include "saker/engine/records/score_record.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -26,27 +23,6 @@
 
 namespace saker::cli {
 namespace {
-
-constexpr std::string_view kRecordKeys[] = {
-    "text", "prompt", "completion", "tokens", "prompt_tokens"
-};
-
-std::string text_member(const Json& value, const std::string& key) {
-  require(
-      value.is_string(),
-      ErrorCode::kInvalidArgument,
-      "{}: got {}, expected a text",
-      key,
-      value.type_name()
-  );
-  return value.get<std::string>();
-}
-
-std::vector<std::int32_t> token_member(const Json& value) {
-  engine::Request holder;
-  engine::apply_record({{"tokens", value}}, holder);
-  return *holder.prompt.tokens;
-}
 
 // A line of the input, or the reason why it can't be scored.
 struct Record {
@@ -149,7 +125,7 @@ class RecordsScorer {
     Record record{.id = std::move(line->id), .line = line->line, .error = std::move(line->error)};
     if (!record.error) {
       try {
-        record.request = make_score_request(line->json, options_);
+        record.request = engine::make_score_request(line->json, options_);
       } catch (const Error& error) {
         record.error = error;
       }
@@ -229,40 +205,6 @@ void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file
       ->needs(&file)
       ->check(between(1, 1 << 16))
       ->type_name("INT");
-}
-
-engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreRequest& options) {
-  require(
-      record.is_object(),
-      ErrorCode::kInvalidArgument,
-      "expected a JSON object, got {}",
-      record.type_name()
-  );
-  engine::ScoreRequest request = options;
-  for (const auto& [key, value] : record.items()) {
-    if (value.is_null() && std::ranges::find(kRecordKeys, key) != std::end(kRecordKeys)) {
-      continue;
-    }
-    if (key == "text") {
-      request.text = text_member(value, key);
-    } else if (key == "prompt") {
-      request.prompt = text_member(value, key);
-    } else if (key == "completion") {
-      request.completion = text_member(value, key);
-    } else if (key == "tokens") {
-      request.tokens = token_member(value);
-    } else if (key == "prompt_tokens") {
-      request.prompt_tokens = token_member(value);
-    } else {
-      require(
-          key == "id",
-          ErrorCode::kInvalidArgument,
-          "unknown option {:?}, expected id and text, tokens, or prompt and completion",
-          key
-      );
-    }
-  }
-  return request;
 }
 
 int score_records(

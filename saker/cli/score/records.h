@@ -31,7 +31,4 @@ int score_records(
     engine::ScoreInstruments& instruments
 );
 
-// Builds a record's request. Throws kInvalidArgument for unknown members and wrong types.
-engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreRequest& options);
-
 }  // namespace saker::cli

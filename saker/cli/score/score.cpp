@@ -15,6 +15,7 @@
 #include "saker/cli/score/records.h"
 #include "saker/cli/score/views.h"
 #include "saker/engine/measures/preflight.h"
+#include "saker/engine/records/result_json.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

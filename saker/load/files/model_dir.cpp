@@ -66,8 +66,10 @@ std::optional<fs::path> find_draft(const fs::path& model_dir) {
 
 fs::path demo_model_dir() {
   std::vector<fs::path> tried;
-  if (const fs::path program = program_path(); !program.empty()) {
-    tried.push_back((program.parent_path() / SAKER_INSTALLED_MODELS / "demo").lexically_normal());
+  for (const fs::path& holder : {program_path(), library_path()}) {
+    if (!holder.empty()) {
+      tried.push_back((holder.parent_path() / SAKER_INSTALLED_MODELS / "demo").lexically_normal());
+    }
   }
   tried.emplace_back(SAKER_DEMO_MODEL_DIR);
   for (const fs::path& path : tried) {

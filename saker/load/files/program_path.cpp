@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/files/program_path.h"
 
+#include <dlfcn.h>
+
 #include <system_error>
 
 #ifdef __APPLE__
@@ -21,6 +23,15 @@ std::filesystem::path program_path() {
 #else
   return std::filesystem::read_symlink("/proc/self/exe", ignored);
 #endif
+}
+
+std::filesystem::path library_path() {
+  static const char here = 0;  // Somewhere in it.
+  Dl_info found = {};
+  std::error_code ignored;
+  return dladdr(&here, &found) != 0 && found.dli_fname != nullptr
+             ? std::filesystem::canonical(found.dli_fname, ignored)
+             : std::filesystem::path();
 }
 
 }  // namespace saker::load

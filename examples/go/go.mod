@@ -1,0 +1,3 @@
+module example/stream
+
+go 1.19
