@@ -1,14 +1,15 @@
-# make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
+# make run       set up, build, choose a model and chat (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make install   set up, build, install the program with MLX, the bundled model, manual page and completions below PREFIX
+# make install   set up, build, install the program with MLX, the bundled model, manual pages and completions below PREFIX
 #                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
 # make docs      the reference of the C++ headers and of the Python package, in build/docs
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
 #                training, 64-bit ARM, requests made from /openapi.json; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
+# make release   all packages of this version in build/dist (docs/install.md); make check-install installs each in a fresh Debian
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
+.PHONY: all help setup saker run test install release check-install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
 	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-real \
 	clean distclean
 
@@ -43,6 +44,14 @@ install: saker
 	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
 	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
 	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
+
+release:
+	@tools/setup.sh checks
+	@tools/release.sh
+
+# Needs root and debootstrap.
+check-install:
+	@tools/check_install.sh
 
 # pdoc imports the package, so its extension module is built first.
 docs:
