@@ -20,6 +20,7 @@ prepare() {
   cp -a "$base" "$root"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   mkdir -p "$root/dist"
+  touch "$root/dist/script"
   cp "$dist"/*.whl "$dist"/*.deb "$dist"/saker-*-linux-*.tar.gz "$root/dist/"
   if [ -n "${PIP_CERT:-}" ]; then
     mkdir -p "$root$(dirname "$PIP_CERT")"
@@ -29,9 +30,12 @@ prepare() {
 
 # Runs a script in $root, with nothing of this system but the kernel.
 inside() {
-  unshare --mount --pid --fork sh -c "mount -t proc proc '$root/proc' && mount --bind /dev '$root/dev' && exec chroot '$root' env -i \
-    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-    ${PIP_CERT:+PIP_CERT='$PIP_CERT'} sh -euc '$1'"
+  printf '%s\n' "$1" >"$root/dist/script"
+  unshare --mount --pid --fork sh -euc '
+    mount -t proc proc "$1/proc"
+    mount --bind /dev "$1/dev"
+    exec chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+      DEBIAN_FRONTEND=noninteractive ${PIP_CERT:+PIP_CERT="$PIP_CERT"} sh -eu /dist/script' sh "$root"
 }
 
 # All names but those that packages' own tools keep about their work.
@@ -48,12 +52,12 @@ timed() {
     echo "$2: failed" >&2
     exit 1
   }
-  took=$(echo "$(date +%s.%N) - $began" | bc)
+  took=$(awk -v from="$began" -v to="$(date +%s.%N)" 'BEGIN { printf "%.1f", to - from }')
   [ -s "$work/said" ] || {
     echo "$2: no answer" >&2
     exit 1
   }
-  printf '%s: an answer after %.1f s: %s\n' "$2" "$took" "$(tail -n 1 "$work/said" | cut -c 1-60)"
+  printf '%s: an answer after %s s: %s\n' "$2" "$took" "$(tail -n 1 "$work/said" | cut -c 1-60)"
 }
 
 uninstalled() {
@@ -72,7 +76,7 @@ uninstalled() {
 
 prepare tarball
 names >"$work/before"
-timed "tar -xzf /dist/saker-*.tar.gz -C /opt; PATH=/opt/\$(ls /opt)/bin:\$PATH; $(echo "$ask" | sed 's/"/\\"/g')" tarball
+timed "tar -xzf /dist/saker-*.tar.gz -C /opt; PATH=\$(echo /opt/saker-*)/bin:\$PATH; $ask" tarball
 uninstalled 'rm -r /opt/saker-*' tarball
 rm -rf --one-file-system "$root"
 

@@ -148,11 +148,15 @@ int run_command(int argc, char** argv) {
   CLI::App app;
   Action action;
   add_commands(app, action);
-  if (argc < 2) {
+  std::vector<std::string> typed(argv + std::min(argc, 1), argv + argc);
+  if (typed.empty() && !can_ask()) {
     print_error(help_of(app));
     return kWrongUsage;
   }
-  TypedLine line = read_line(app, {argv + 1, argv + argc});
+  if (typed.empty()) {
+    typed.emplace_back("run");
+  }
+  TypedLine line = read_line(app, std::move(typed));
   const auto defaults = take_defaults(app, line);
   try {
     std::vector<std::string> words = line.words();

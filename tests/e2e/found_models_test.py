@@ -129,6 +129,13 @@ class FoundModels(SakerTest):
         answer = self.ok("run", "--max-tokens", "4", stdin=b"hello", env=self.environment)
         self.assertTrue(answer.strip())
 
+    def test_the_program_alone_chats(self):
+        terminal = Terminal(state=self.folder, columns=100, env={**self.environment, "HF_HUB_OFFLINE": "1"})
+        self.addCleanup(terminal.close)
+        terminal.expect("a toy]: ")
+        terminal.type("\r")
+        self.assertIn("the bundled demo model", plain(terminal.expect("leaves")))
+
     def test_a_default_is_a_choice(self):
         terminal = Terminal("run", state=self.folder, columns=100, env={**self.environment, "SAKER_MODEL": str(DEMO)})
         self.addCleanup(terminal.close)

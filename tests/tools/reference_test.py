@@ -5,10 +5,10 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -18,6 +18,12 @@ MOST_SECONDS = 0.05
 
 def saker(*words):
     return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True).stdout
+
+
+def processor_seconds():
+    """Of programs that have ended: what others do meanwhile does not count."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Reference(unittest.TestCase):
@@ -66,9 +72,9 @@ class Reference(unittest.TestCase):
     def test_completion_takes_no_time(self):
         took = []
         for _ in range(7):
-            began = time.perf_counter()
+            began = processor_seconds()
             saker("completions", "words", "--", "run", "--m")
-            took.append(time.perf_counter() - began)
+            took.append(processor_seconds() - began)
         self.assertLess(min(took), MOST_SECONDS, took)
 
 

@@ -72,6 +72,7 @@ def lay_out(build, sbom, root):
     docs.mkdir(parents=True)
     (docs / "copyright").write_text(COPYRIGHT)
     pack_text(docs / "changelog.gz", (packing.TOP / "CHANGELOG.md").read_bytes())
+    packing.copy_licence_of_mlx(build, docs / "MLX-LICENSE")
     shutil.copyfile(sbom, docs / "sbom.cdx.json")
     units = root / "lib" / "systemd" / "system"
     units.mkdir(parents=True)
@@ -119,7 +120,7 @@ def make(build, sbom, out):
         program = lay_out(build, sbom, root)
         for path in root.rglob("*"):
             if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() or path == program or ".so" in path.name else 0o644)
+                path.chmod(0o755 if path.is_dir() or path == program or re.search(r"\.so(\.|$)", path.name) else 0o644)
         write_control(root, program)
         root.chmod(0o755)
         architecture = packing.run("dpkg", "--print-architecture").strip()

@@ -29,6 +29,7 @@ def make(build, sbom, out):
             (licences / "libraries" / f"{package}.txt").write_text(text)
         for file in ("LICENSE", "README.md", "CHANGELOG.md"):
             shutil.copyfile(packing.TOP / file, licences / file)
+        packing.copy_licence_of_mlx(build, licences / "libraries" / "mlx.txt")
         shutil.copyfile(sbom, licences / "sbom.cdx.json")
         target = out / f"{name}.tar.gz"
         target.write_bytes(packing.tar_bytes(root, name))

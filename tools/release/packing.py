@@ -132,6 +132,14 @@ def copyrights(places):
     return dict(sorted(texts.items()))
 
 
+def copy_licence_of_mlx(build, target):
+    """Of the wheel that the build unpacked, if there is one: MLX_ROOT may name another MLX."""
+    cache = (build / "CMakeCache.txt").read_text()
+    deps = re.search(r"^SAKER_DEPS_DIR:\w+=(.+)$", cache, re.MULTILINE).group(1)
+    for found in sorted(pathlib.Path(deps).glob("mlx-*/mlx*.dist-info/licenses/LICENSE")):
+        shutil.copyfile(found, target)
+
+
 def files_below(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
 

@@ -61,7 +61,11 @@ std::string shown_value(std::string_view name, std::string_view value) {
       std::ranges::any_of(kParts, [&](std::string_view part) {
         return lower.find(part) != std::string::npos;
       });
-  return is_secret ? "(hidden)" : quote(hub::without_user(value), kShownBytes);
+  if (is_secret) {
+    return "(hidden)";
+  }
+  const std::string quoted = quote(hub::without_user(value), kShownBytes);
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 }  // namespace saker::cli

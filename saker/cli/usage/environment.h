@@ -18,7 +18,7 @@ struct EnvironmentVariable {
 std::span<const EnvironmentVariable> environment_variables();
 
 // A setting's value as it may be shown to others: "(hidden)" for keys, tokens and passwords by the
-// setting's name, else in quotation marks, cut, and without the user of an address.
+// setting's name, else printable, cut, and without the user of an address.
 std::string shown_value(std::string_view name, std::string_view value);
 
 }  // namespace saker::cli
