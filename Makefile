@@ -1,6 +1,6 @@
-# make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
+# make run       set up, build, choose a model and chat (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make install   set up, build, install the program with MLX, the bundled model, manual page and completions below PREFIX
+# make install   set up, build, install the program with MLX, the bundled model, manual pages and completions below PREFIX
 #                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
 # make install-libraries  what other programs build against: the C interface, the C++ libraries, headers, CMake's package
 # make docs      the reference of the C++ headers and of the Python package, in build/docs
@@ -8,9 +8,11 @@
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
 #                training, 64-bit ARM, requests made from /openapi.json; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
+# make release   all packages of this version in build/dist (docs/install.md); make check-install installs each in a fresh Debian
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-ray check-real \
+.PHONY: all help setup saker run test install install-libraries release check-install docs check-all nightly check-format check-hardening check-dependencies \
+	check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training \
+	check-arm64 check-clients check-openapi check-ray check-real \
 	clean distclean
 
 PRESET ?= release
@@ -50,6 +52,14 @@ install: saker
 	@for part in program Unspecified; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
 	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
 	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
+
+release:
+	@tools/setup.sh checks
+	@tools/release.sh
+
+# Needs root and debootstrap.
+check-install:
+	@tools/check_install.sh
 
 # pdoc imports the package, so its extension module is built first.
 docs:

@@ -27,9 +27,11 @@ install(
       file(WRITE "${root}/share/${folder}/${file}" "${text}")
     endif()
   endfunction()
-  saker_write(man/man1 saker.1 man)
-  saker_write(bash-completion/completions saker completion bash)
-  saker_write(zsh/site-functions _saker completion zsh)
-  saker_write(fish/vendor_completions.d saker.fish completion fish)
+  message(STATUS "Installing: ${root}/share/man/man1")
+  execute_process(COMMAND "${root}/bin/saker" man --directory "${root}/share/man/man1" ERROR_QUIET)
+  saker_write(bash-completion/completions saker completions bash)
+  saker_write(zsh/site-functions _saker completions zsh)
+  saker_write(fish/vendor_completions.d saker.fish completions fish)
 ]]
+  COMPONENT program
 )

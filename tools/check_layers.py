@@ -55,8 +55,8 @@ FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", 
 CODE = {".h", ".cpp"}
 OTHER = {".py", ".rs", ".sh", ".cmake"}
 # Rooms that may name architectures: their own, tables of GGUF's, of tokenizers' and of answers' names, a type of rope, examples of commands,
-# a coding agent.
-NAMING = {"models", "load/gguf", "load/export", "text", "text/output", "nn", "cli/usage", "cli/launch"}
+# a coding agent, models to fetch.
+NAMING = {"models", "load/gguf", "load/export", "text", "text/output", "nn", "cli/usage", "cli/launch", "cli/offer"}
 ROW = re.compile(r'^\s*Row\{"([a-z]+)', re.M)
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.M)

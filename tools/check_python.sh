@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tools/check_python.sh: builds the wheel of the Python package, installs it in an environment of its own,
-# build/check_python, and runs all of tests/python on it.
+# build/check_python, and runs all of tests/python on it, and pyright on the examples.
 set -eu
 exec </dev/null
 cd "$(dirname "$0")/.."
@@ -20,3 +20,8 @@ python="$PWD/$environment/bin/python"
 cd tests/python
 "$python" -m unittest -b caches_test caches_mlx_lm_test convert_test draft_test generate_test options_test prompt_cache_test pull_test \
   representation_test score_test views_test sway_test types_test lm_eval_test agreement_test
+cd ../..
+echo '{"include": ["../../examples/python"], "typeCheckingMode": "standard"}' >build/check_python/pyrightconfig.json
+"$environment/bin/basedpyright" -p build/check_python/pyrightconfig.json --pythonpath "$python" --level error
+"$environment/bin/saker" run -p "What does a fox eat?" --max-tokens 8
+for example in chat scores; do "$python" "examples/python/$example.py" >/dev/null; done

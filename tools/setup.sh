@@ -19,7 +19,7 @@ build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev pyt
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libssl-dev
   libtomlplusplus-dev libboost1.81-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
-check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev npm chromium fonts-dejavu-core"
+check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev npm chromium fonts-dejavu-core patchelf mandoc"
 race_packages="llvm-19"
 coverage_packages="gcovr"
 docs_packages="doxygen"

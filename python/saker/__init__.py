@@ -59,6 +59,7 @@ from saker._native import (  # noqa: E402
 )
 from saker import representations  # noqa: E402, F401
 from saker.conversion import convert  # noqa: E402
+from saker.embed_options import EmbedOptions  # noqa: E402
 from saker.errors import (  # noqa: E402
     CancelledError,
     CapacityError,
@@ -72,7 +73,7 @@ from saker.errors import (  # noqa: E402
 from saker.generate_options import GenerateOptions  # noqa: E402
 from saker.hub import pull  # noqa: E402
 from saker.inspection import inspect  # noqa: E402
-from saker.model import EmbedOptions, Model, Stream, View, load  # noqa: E402
+from saker.model import Model, Stream, View, load  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 
 if TYPE_CHECKING:

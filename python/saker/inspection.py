@@ -5,7 +5,7 @@ import json
 import os
 from typing import Any, cast
 
-from saker import _native, hub
+from saker import _native, bundled, hub
 
 
 def inspect(path: str | os.PathLike[str] = "", *, kv_bits: int | None = None) -> dict[str, Any]:
@@ -15,6 +15,6 @@ def inspect(path: str | os.PathLike[str] = "", *, kv_bits: int | None = None) ->
     ``warnings``; of a model also ``runnable``, ``reason`` where it is not, and ``model`` with its type, sizes, quantization and
     sampling. ``kv_bits`` (32, 16, 8 or 4) adds ``caches``, what each layer's cache takes.
     """
-    name = os.path.expanduser(os.fspath(path))
+    name = os.path.expanduser(os.fspath(path)) or bundled.model()
     hub.refuse_missing(name)
     return cast("dict[str, Any]", json.loads(_native.inspect(name, kv_bits)))

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loaded model and its views."""
 
-import asyncio
+from __future__ import annotations
+
 import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from saker import _native, hub, scores
+from saker import _native, bundled, hub, scores
+from saker.embed_options import EMBED_DEFAULTS, EmbedOptions
 from saker.errors import Error, InvalidArgumentError
 from saker.generate_options import GenerateOptions
 from saker.options import bytes_of, canonical, set_option
 from saker.scores import RollingLogprob, TokenDist
+
+if TYPE_CHECKING:  # NumPy takes longer to import than all else.
+    import numpy as np
+    from numpy.typing import NDArray
 
 Path = str | os.PathLike[str]
 Message = Mapping[str, Any]
@@ -30,26 +33,6 @@ BATCH = 64
 """Requests that run together; between such batches Python sees signals."""
 EMBED_BATCH = 256
 """Texts that become vectors together."""
-EMBED_DEFAULTS: dict[str, Any] = {
-    "pooling": None, "normalize": None, "dimensions": 0, "prompt_name": "", "prompt": None, "truncate": False,
-}
-
-
-class EmbedOptions(TypedDict, total=False):
-    """Keywords of ``embed``; without them the vectors are those that the model's files of sentence-transformers describe."""
-
-    pooling: str | None
-    """``last``, ``mean`` or ``cls``: the last or first token's row, or the mean of all."""
-    normalize: bool | None
-    """Unit length."""
-    dimensions: int
-    """Keeps this many first elements; 0: all."""
-    prompt_name: str
-    """A prompt of the model that begins each text, such as ``query``."""
-    prompt: str | None
-    """The prompt itself, instead of a name."""
-    truncate: bool
-    """Cuts texts that are longer than the model's context, which are an error otherwise."""
 
 
 def _json(value: object) -> str:
@@ -87,6 +70,8 @@ class Stream(Iterator[str], AsyncIterator[str]):
         raise StopIteration
 
     async def __anext__(self) -> str:
+        import asyncio
+
         piece = await asyncio.to_thread(next, self, None)
         if piece is None:
             raise StopAsyncIteration
@@ -208,7 +193,7 @@ class View:
             self._model._native.embed(inputs[first : first + EMBED_BATCH], self.key, **given)
             for first in range(0, max(len(inputs), 1), EMBED_BATCH)
         ]
-        vectors = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        vectors = scores.joined(parts)
         return vectors[0] if isinstance(texts, str) else vectors
 
     def rerank(
@@ -491,7 +476,7 @@ def load(
         adapter = {}
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}
     adapters = [(name, _folder(folder)) for name, folder in named.items()]
-    folder = _folder(path)
+    folder = _folder(path) or bundled.model()
     for wanted in (folder, options.draft, *(adapter for _, adapter in adapters)):
         if wanted != "auto":
             (hub.fetch_missing if pull else hub.refuse_missing)(wanted)

@@ -2,8 +2,8 @@
 """What results print as: their class and all that they hold, long lists and arrays cut."""
 
 import reprlib
-
-import numpy as np
+import sys
+from typing import Any, cast
 
 from saker import _native
 
@@ -30,8 +30,10 @@ RESULTS = (
 
 
 def _describe(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"<{value.dtype} {list(value.shape)}>"
+    numpy = sys.modules.get("numpy")  # Without it nothing is an array.
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        array = cast("Any", value)
+        return f"<{array.dtype} {list(array.shape)}>"
     if isinstance(value, RESULTS):
         return represent(value)
     if isinstance(value, list) and any(isinstance(item, RESULTS) for item in value):

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scores as dlm-sway's probes read them; natural logarithms."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from saker import _native
 from saker.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,15 @@ class TokenDist:
     """Tells that 0.0 from a log-probability."""
 
 
+def joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """One array of several, which are at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    import numpy as np
+
+    return np.concatenate(parts)
+
+
 def logprob_of(result: _native.ScoreResult) -> float:
     """The first view's sum over all tokens of a completion."""
     if result.first_token_unscored:
@@ -67,7 +80,7 @@ def rolling_logprob(result: _native.ScoreResult) -> RollingLogprob:
     """The first view of a scored text."""
     view = result.views[0]
     tokens = result.tokens
-    return RollingLogprob(tokens, view.logprobs[1:].astype(np.float32), len(tokens), view.sum)
+    return RollingLogprob(tokens, view.logprobs[1:].astype("float32"), len(tokens), view.sum)
 
 
 def token_dist(result: _native.ScoreResult) -> TokenDist:
@@ -75,5 +88,5 @@ def token_dist(result: _native.ScoreResult) -> TokenDist:
     found = result.views[0].next
     assert found is not None
     return TokenDist(
-        found.token_ids, found.logprobs.astype(np.float32), found.vocab_size, found.tail_logprob, found.tail_underflow
+        found.token_ids, found.logprobs.astype("float32"), found.vocab_size, found.tail_logprob, found.tail_underflow
     )

@@ -6,6 +6,7 @@
 #include "saker/base/files/file_failure.h"
 #include "saker/base/memory.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/hub/consent.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/io/lost_files.h"
 #include "saker/cli/io/no_memory.h"
@@ -64,10 +65,11 @@ std::string source_of(const std::vector<TakenDefault>& defaults, const CLI::Pars
   return {};
 }
 
-// Takes defaults from the environment and the user's file. Help needs neither, and works if they
-// are invalid.
+// Takes defaults from the environment and the user's file. Help and `doctor` need neither, and work
+// if they are invalid.
 std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
-  if (line.command == &app || line.has(line.command->get_help_ptr())) {
+  if (line.command == &app || line.command->get_name() == "doctor" ||
+      line.has(line.command->get_help_ptr())) {
     return {};
   }
   const std::filesystem::path config = config_path();
@@ -79,9 +81,14 @@ std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
   );
 }
 
+// True for a chat on a terminal, which asks for a model if none is named.
+bool offers_models(const CLI::App& command) {
+  return command.get_name() == "run" && command.get_option("--prompt")->count() == 0 && can_ask();
+}
+
 // Tells about a forgotten MODEL: answers of the bundled one would surprise. `launch` refuses it, if it finds no server.
 void tell_of_demo(const CLI::App& command) {
-  if (command.get_name() == "launch") {
+  if (command.get_name() == "launch" || offers_models(command)) {
     return;
   }
   const CLI::Option* model = command.get_option_no_throw("MODEL");
@@ -141,11 +148,15 @@ int run_command(int argc, char** argv) {
   CLI::App app;
   Action action;
   add_commands(app, action);
-  if (argc < 2) {
+  std::vector<std::string> typed(argv + std::min(argc, 1), argv + argc);
+  if (typed.empty() && !can_ask()) {
     print_error(help_of(app));
     return kWrongUsage;
   }
-  TypedLine line = read_line(app, {argv + 1, argv + argc});
+  if (typed.empty()) {
+    typed.emplace_back("run");
+  }
+  TypedLine line = read_line(app, std::move(typed));
   const auto defaults = take_defaults(app, line);
   try {
     std::vector<std::string> words = line.words();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker run`: a chat on a terminal; one answer with -p or when standard input is no terminal.
+// `saker run`: a chat on a terminal, which asks for a model if none is named; one answer with -p or when standard input is no terminal.
 #include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
 #include "saker/cli/chat/answer_view.h"
@@ -8,8 +8,11 @@
 #include "saker/cli/chat/repl.h"
 #include "saker/cli/chat/terminal.h"
 #include "saker/cli/chat/typed_ahead.h"
+#include "saker/cli/hub/consent.h"
+#include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/io/interrupt.h"
 #include "saker/cli/io/output.h"
+#include "saker/cli/offer/choose_model.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
 #include "saker/cli/requests/request_args.h"
@@ -92,13 +95,18 @@ int answer_one(Chat& chat, const std::string& question) {
 
 int run_chat(const RunArgs& args) {
   if (!args.prompt && isatty(STDIN_FILENO) == 1) {
+    RunArgs chosen = args;
+    if (args.model.model.empty() && can_ask()) {
+      chosen.model.model = choose_model();
+      fetch_missing_model(chosen.model.model, false);
+    }
     InterruptWatcher watcher(WatchedSignals::kAllEnds);
     const TypedAhead typed_ahead;
     watcher.before_end([&typed_ahead] { typed_ahead.restore(); });
     watcher.end_program();
-    Chat chat(load_chat_model(args, std::nullopt));
+    Chat chat(load_chat_model(chosen, std::nullopt));
     return run_repl(
-        chat, [&args](const std::string& name) { return load_chat_model(args, name); }, watcher
+        chat, [&chosen](const std::string& name) { return load_chat_model(chosen, name); }, watcher
     );
   }
   static_cast<void>(load::resolve_model(args.model.model));  // Reports a wrong name first.

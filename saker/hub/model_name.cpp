@@ -20,6 +20,7 @@
 namespace saker::hub {
 namespace {
 
+constexpr std::string_view kOllama = "ollama:";
 constexpr std::size_t kMaxName = 96;
 constexpr std::size_t kMaxRevision = 255;
 constexpr std::size_t kMaxPath = 1024;
@@ -169,6 +170,9 @@ std::optional<ModelName> parse_page(std::string_view path) {
 }  // namespace
 
 std::optional<ModelName> parse_model_name(std::string_view text) {
+  if (text.starts_with(kOllama)) {
+    return std::nullopt;  // Of another registry, whatever follows.
+  }
   const auto path = path_at_hub(text);
   if (!path) {
     return parse_plain(text);
@@ -200,7 +204,9 @@ std::string name_hint(std::string_view text) {
   }
   // For instance "qwen3:0.6b".
   const bool is_short = text.find(':') != std::string_view::npos && !has_owner(text);
-  return is_short ? hint + "; names of other registries are not known here" : hint;
+  return is_short && !text.starts_with(kOllama)
+             ? hint + "; a model of ollama is ollama:" + std::string(text)
+             : hint;
 }
 
 std::string to_string(const ModelName& name) {

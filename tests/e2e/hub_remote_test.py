@@ -294,7 +294,7 @@ class Look(HubTest):
             code, _, seen = Terminal("generate", "org/none", "-p", "x", env=self.env()).end()
             self.assertEqual(code, 1)
             self.assertIn(says, seen.replace("\r\n", ""))
-        self.refused("generate", "qwen3:0.6b", "-p", "x", says="names of other registries are not known here")
+        self.refused("generate", "qwen3:0.6b", "-p", "x", says="a model of ollama is ollama:qwen3:0.6b")
         self.refused("inspect", "model", says="is neither a folder nor in the hub cache")
         self.refused("inspect", REPO, says="HF_HUB_OFFLINE", HF_HUB_OFFLINE="1")
         self.assertIsNone(re.search("pull", self.refused("inspect", "/none", says="does not exist")))

@@ -46,6 +46,12 @@ class Types(unittest.TestCase):
         done = self.mypy("-p", "saker")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_examples(self):
+        examples = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples" / "python").glob("*.py"))
+        self.assertTrue(examples)
+        done = self.mypy(*map(str, examples))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_use(self):
         done = self.mypy("-c", USE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

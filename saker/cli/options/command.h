@@ -25,6 +25,7 @@ void add_inspect(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
 void add_create(CLI::App& app, Action& action);
 void add_imatrix(CLI::App& app, Action& action);
 void add_perplexity(CLI::App& app, Action& action);

@@ -20,7 +20,7 @@ constexpr std::string_view kBash =
     R"sh(# bash completion of saker: source this, or put it where bash-completion looks.
 _saker() {
   local IFS=$'\n'
-  COMPREPLY=($(saker completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+  COMPREPLY=($(saker completions words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
 }
 complete -o default -o bashdefault -F _saker saker
 )sh";
@@ -30,7 +30,7 @@ constexpr std::string_view kZsh = R"sh(#compdef saker
 _saker() {
   local line files
   local -a found
-  for line in "${(@f)$(saker completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  for line in "${(@f)$(saker completions words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
     case $line in
       '') ;;
       $'\t'*) files=yes ;;
@@ -56,7 +56,7 @@ function __saker_candidates
     set -l words (commandline -opc)
     set -e words[1]
     set -l typed (commandline -ct)
-    for line in (saker completion words -- $words "$typed" 2>/dev/null)
+    for line in (saker completions words -- $words "$typed" 2>/dev/null)
         if string match -q \t'*' -- $line
             __fish_complete_path "$typed"
         else
@@ -144,19 +144,16 @@ bool takes_paths(const CLI::App& command) {
 }
 
 void add_values(
-    Completions& found,
-    const CLI::Option& option,
-    const std::vector<std::string>& models,
-    std::string_view typed
+    Completions& found, const CLI::Option& option, const ModelNames& models, std::string_view typed
 ) {
   const std::string type = option.get_type_name();
-  add_all(found.words, type == "MODEL" ? models : choices(type), typed);
+  add_all(found.words, type == "MODEL" ? models() : choices(type), typed);
   found.files = is_path(type);
 }
 
-// Of `--option=value`, as one word.
+// Completions of `--option=value`, as one word.
 Completions completed_value(
-    const CLI::App& command, std::string_view typed, const std::vector<std::string>& models
+    const CLI::App& command, std::string_view typed, const ModelNames& models
 ) {
   Completions found;
   const std::size_t equals = typed.find('=');
@@ -183,7 +180,7 @@ void join_value(std::vector<std::string>& words) {
 }  // namespace
 
 Completions completions(
-    const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
+    const CLI::App& app, std::vector<std::string> words, const ModelNames& models
 ) {
   Completions found;
   join_value(words);
@@ -212,7 +209,7 @@ Completions completions(
     }
   } else if (!asks_for_help) {
     if (takes_model(*line.command) && line.texts.empty()) {
-      add_all(found.words, models, typed);
+      add_all(found.words, models(), typed);
     }
     found.files = takes_paths(*line.command);
   }

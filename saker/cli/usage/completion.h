@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,10 +23,12 @@ struct Completions {
   bool files = false;  // Names of files and folders fit, too.
 };
 
-// Completions of the last of `words`, which may be empty; `words` lack the program's name. `models`
-// are the names of local models.
+// Gives the names of local models. To find them takes longer than all else, so that it is called only where they fit.
+using ModelNames = std::function<std::vector<std::string>()>;
+
+// Completions of the last of `words`, which may be empty; `words` lack the program's name.
 Completions completions(
-    const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
+    const CLI::App& app, std::vector<std::string> words, const ModelNames& models
 );
 
 // For bash, zsh or fish; empty for another name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker completion`: prints scripts with which shells complete command lines.
+// `saker completions`: prints scripts with which shells complete command lines.
 #include "saker/cli/io/output.h"
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/command.h"
@@ -34,7 +34,7 @@ std::vector<std::string> model_names() {
 // Prints a line per candidate: the word, a tab, its help. A last line without a word says that
 // files fit, too.
 int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
-  const Completions found = completions(app, words, model_names());
+  const Completions found = completions(app, words, model_names);
   std::string text;
   for (const Candidate& candidate : found.words) {
     text += candidate.text + "\t" + candidate.help + "\n";
@@ -50,8 +50,9 @@ void add_completion(CLI::App& app, Action& action) {
   auto shell = std::make_shared<std::string>();
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App& command = *app.add_subcommand(
-      "completion", "Print a script that completes command lines: source <(saker completion bash)"
+      "completions", "Print a script that completes command lines: source <(saker completions bash)"
   );
+  command.alias("completion");
   command.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check([shells = one_of({"bash", "zsh", "fish"})](const std::string& given) {

@@ -14,7 +14,7 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
-    {"saker", R"(  saker run                                 chat with the bundled demo model
+    {"saker", R"(  saker run                                 choose a model and chat
   saker pull Qwen/Qwen3-0.6B                fetch a model from Hugging Face
   saker run Qwen/Qwen3-0.6B                 chat with it
   saker run Qwen/Qwen3-0.6B "Why is the sky blue?"
@@ -99,12 +99,16 @@ constexpr Example kExamples[] = {
 )"},
     {"saker verify", R"(  saker verify Qwen/Qwen3-0.6B
 )"},
-    {"saker completion", R"(  source <(saker completion bash)                 for this shell
-  saker completion zsh > ~/.zfunc/_saker          for all
-  saker completion fish > ~/.config/fish/completions/saker.fish
+    {"saker doctor", R"(  saker doctor
+  saker doctor --offline --json
+)"},
+    {"saker completions", R"(  source <(saker completions bash)                for this shell
+  saker completions zsh > ~/.zfunc/_saker         for all
+  saker completions fish > ~/.config/fish/completions/saker.fish
 )"},
     {"saker man", R"(  saker man | man -l -
-  saker man > ~/.local/share/man/man1/saker.1
+  saker man run | man -l -
+  saker man --directory ~/.local/share/man/man1
 )"},
     {"saker cache", R"(  saker cache save ./model -f manual.txt -o manual.safetensors
   saker generate ./model -p "Sum it up." --cache-in manual.safetensors

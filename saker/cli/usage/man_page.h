@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The manual page, generated from all commands' help, so that both agree.
-
-#include "saker/cli/options/command.h"
+// Manual pages, from the table of commands and options: saker(1), and one page for each command.
 
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 namespace saker::cli {
 
-// In man's own language (roff).
-std::string man_page(const CLI::App& app);
+// A command's page in man's own language (roff).
+std::string man_page(const CLI::App& command);
 
-// `saker man`.
-void add_man(CLI::App& app, Action& action);
+// "saker-cache-save": a page's name without its section.
+std::string man_page_name(const CLI::App& command);
+
+// The program and all its commands, those below others too.
+std::vector<const CLI::App*> all_commands(const CLI::App& app);
 
 }  // namespace saker::cli

@@ -6,7 +6,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/serve/serve.h"
 #include "saker/cli/usage/help.h"
-#include "saker/cli/usage/man_page.h"
+#include "saker/cli/usage/man_command.h"
 #include "saker/engine/logging.h"
 
 #include <algorithm>
@@ -99,6 +99,7 @@ void add_parts(CLI::App& app, Action& action) {
   add_detokenize(app, action);
   add_template(app, action);
   add_cache(app, action);
+  add_doctor(app, action);
   add_completion(app, action);
   add_man(app, action);
 }

@@ -9,6 +9,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -124,11 +125,27 @@ milliseconds pause_after(int failures) {
   return pause / 2 + milliseconds(random() % (pause.count() / 2 + 1));
 }
 
-// The certificates that other programs with libcurl or Python use.
+// The certificates that other programs with libcurl or Python use; null: libcurl's own place.
 const char* certificates() {
+  constexpr std::array kPlaces{
+      "/etc/ssl/certs/ca-certificates.crt",
+      "/etc/pki/tls/certs/ca-bundle.crt",
+      "/etc/ssl/ca-bundle.pem",
+      "/etc/ssl/cert.pem"
+  };
   for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
     if (const char* file = std::getenv(name); file != nullptr && *file != '\0') {
       return file;
+    }
+  }
+  // A libcurl that comes with us looks where the system that built it has them.
+  const char* const usual = curl_version_info(CURLVERSION_NOW)->cainfo;
+  if (usual == nullptr || ::access(usual, R_OK) == 0) {
+    return nullptr;
+  }
+  for (const char* place : kPlaces) {
+    if (::access(place, R_OK) == 0) {
+      return place;
     }
   }
   return nullptr;

@@ -6,7 +6,9 @@
 #include "saker/hub/cached_path.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
+#include "saker/load/files/gguf_magic.h"
 #include "saker/load/files/named_models.h"
+#include "saker/load/files/ollama_models.h"
 #include "saker/load/files/program_path.h"
 
 #include <fmt/format.h>
@@ -96,7 +98,7 @@ fs::path resolve_model(std::string_view model) {
       name
   );
   std::error_code ignored;
-  if (is_folder(model) || (model.ends_with(".gguf") && fs::is_regular_file(model, ignored))) {
+  if (is_folder(model) || looks_like_gguf(model)) {
     return model;
   }
   require(
@@ -107,6 +109,9 @@ fs::path resolve_model(std::string_view model) {
   );
   if (const auto named = find_named_model(model)) {
     return *named;
+  }
+  if (model.starts_with(kOllamaPrefix)) {
+    return find_ollama_model(model.substr(kOllamaPrefix.size()));
   }
   const auto parsed = hub::parse_model_name(model);
   require(

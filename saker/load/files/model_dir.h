@@ -29,9 +29,10 @@ std::filesystem::path config_of(const ModelDir& dir);
 // The draft in a model's folder: its subfolder `draft` or `drafter`, if that has a configuration.
 std::optional<std::filesystem::path> find_draft(const std::filesystem::path& model_dir);
 
-// The folder or file that `model` names: a folder, a file *.gguf, or a Hugging Face repo id in the
-// local hub cache ("org/name", "org/name@revision", "org/name:FILE" for a GGUF file). Empty: the
-// bundled demo model. Throws kNotFound, listing the attempts.
+// The folder or file that `model` names: a folder, a GGUF file, a model of ollama ("ollama:NAME"),
+// or a Hugging Face repo id in the local hub cache ("org/name", "org/name@revision",
+// "org/name:FILE" for a GGUF file). Empty: the bundled demo model. Throws kNotFound, listing the
+// attempts.
 std::filesystem::path resolve_model(std::string_view model);
 
 // As above, for a conversion's source, which may also be any file of another program.

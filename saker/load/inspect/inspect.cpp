@@ -5,6 +5,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/files/adapter_files.h"
+#include "saker/load/files/gguf_magic.h"
 #include "saker/load/inspect/inspect_gguf_adapter.h"
 #include "saker/load/inspect/inspect_model.h"
 #include "saker/load/inspect/lenient.h"
@@ -121,7 +122,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits, Weights
       failed ? failed.message() : "does not exist"
   );
   if (!fs::is_directory(status)) {
-    if (path.extension() != ".gguf") {
+    if (!looks_like_gguf(path)) {
       return inspect_file(path);
     }
     auto adapter = inspect_gguf_adapter(path);

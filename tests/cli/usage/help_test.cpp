@@ -20,6 +20,15 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
+// All of ASCII that is shown.
+const std::string kPlain = [] {
+  std::string plain;
+  for (char c = ' '; c <= '~'; ++c) {
+    plain += c;
+  }
+  return plain;
+}();
+
 class Help : public ::testing::Test {
  protected:
   Help() { add_commands(app_, action_); }
@@ -35,6 +44,25 @@ class Help : public ::testing::Test {
     return found;
   }
 
+  // "cache", "save"
+  static std::vector<std::string> words_of(const CLI::App& command) {
+    std::istringstream text(full_name(command));
+    std::vector<std::string> words;
+    for (std::string word; text >> word;) {
+      words.push_back(word);
+    }
+    words.erase(words.begin());
+    return words;
+  }
+
+  static std::string in_roff(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+      result += c == '-' ? "\\-" : std::string(1, c);
+    }
+    return result;
+  }
+
   std::vector<std::string> completed(std::vector<std::string> words) const {
     std::vector<std::string> texts;
     for (const Candidate& candidate : asked(std::move(words)).words) {
@@ -44,7 +72,9 @@ class Help : public ::testing::Test {
   }
 
   Completions asked(std::vector<std::string> words) const {
-    return completions(app_, std::move(words), {"org/model", "mario"});
+    return completions(app_, std::move(words), [] {
+      return std::vector<std::string>{"org/model", "mario"};
+    });
   }
 
   CLI::App app_;
@@ -106,12 +136,44 @@ TEST_F(Help, BeginsWithWhatIsNeededMost) {
   }
 }
 
-TEST_F(Help, IsAlsoTheManualPage) {
-  const std::string page = man_page(app_);
-  EXPECT_EQ(page.substr(0, 11), ".TH SAKER 1");
-  EXPECT_THAT(page, HasSubstr(".SH \"saker cache save\"\n"));
-  EXPECT_THAT(page, HasSubstr("\\-\\-max\\-tokens INT"));
-  EXPECT_THAT(page, Not(HasSubstr("\n'")));
+// Everything that a person can type stands in each text that is made from the table.
+TEST_F(Help, IsInManualPagesAndCompletionsToo) {
+  for (const CLI::App* command : all_commands(app_)) {
+    const std::string page = man_page(*command);
+    EXPECT_THAT(page, ::testing::StartsWith(".TH "));
+    std::vector<std::string> words = words_of(*command);
+    words.emplace_back("--");
+    const std::vector<std::string> found = completed(words);
+    for (const CLI::Option* option : options_of(*command)) {
+      if (option->get_group().empty()) {
+        continue;
+      }
+      for (const std::string& name : option->get_lnames()) {
+        EXPECT_THAT(found, Contains("--" + name)) << full_name(*command);
+        EXPECT_THAT(page, HasSubstr("\\fB" + in_roff("--" + name) + "\\fR")) << full_name(*command);
+      }
+      for (const std::string& name : option->get_snames()) {
+        EXPECT_THAT(page, HasSubstr("\\fB\\-" + name + "\\fR")) << full_name(*command);
+      }
+    }
+    words.back().clear();
+    const std::vector<std::string> below = completed(words);
+    for (const CLI::App* other : commands_of(*command)) {
+      EXPECT_THAT(below, Contains(other->get_name()));
+      EXPECT_THAT(page, HasSubstr("\\fB" + other->get_name() + "\\fR"));
+    }
+  }
+}
+
+// No text can be taken for a request.
+TEST_F(Help, HasManualPagesOfPlainCharacters) {
+  for (const CLI::App* command : all_commands(app_)) {
+    std::istringstream lines(man_page(*command));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_FALSE(line.starts_with('\'')) << line;
+      EXPECT_TRUE(line.find_first_not_of(kPlain) == std::string::npos) << line;
+    }
+  }
 }
 
 TEST_F(Help, CompletesCommandsOptionsValuesAndModels) {
@@ -136,7 +198,7 @@ TEST_F(Help, CompletesCommandsOptionsValuesAndModels) {
   EXPECT_THAT(completed({"run", "--device", "=", "g"}), ::testing::ElementsAre("gpu"));
   EXPECT_THAT(completed({"run", "--device", "="}), ::testing::ElementsAre("cpu", "gpu"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
-    EXPECT_THAT(std::string(completion_script(shell)), HasSubstr("saker completion words --"));
+    EXPECT_THAT(std::string(completion_script(shell)), HasSubstr("saker completions words --"));
   }
 }
 
