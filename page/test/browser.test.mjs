@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { pdfFile } from './pdf.mjs';
 import { answered, launchBrowser, openPage, say, startServer } from './support.mjs';
 
 const call = { id: 'call_1', name: 'weather', arguments: '{"city": "Oslo"}' };
@@ -174,6 +175,23 @@ test('files become part of the question; other files are refused', async () => {
   await page.getByRole('list', { name: 'Attached files' }).getByText('notes.txt').waitFor();
   await say(page, 'What is this?');
   assert.equal((await sentBody()).messages[0].content, 'File notes.txt:\n\none two\n\nWhat is this?');
+});
+
+test('PDF files become their texts; those without are refused', async () => {
+  const chooser = page.locator('form.composer input[type=file]');
+  const files = page.getByRole('list', { name: 'Attached files' });
+  const attach = (name, buffer) => chooser.setInputFiles({ name, mimeType: 'application/pdf', buffer });
+  const loaded = [];
+  page.on('request', (request) => loaded.push(new URL(request.url()).pathname));
+  await attach('broken.pdf', Buffer.from('%PDF-1.7 and no more'));
+  await page.getByText(/^broken.pdf is no PDF file that can be read: /).waitFor();
+  await attach('scan.pdf', pdfFile([[]]));
+  await page.getByText('scan.pdf has no text: its pages may be pictures').waitFor();
+  await attach('paper.pdf', pdfFile([['One line', 'and another'], ['Page two']]));
+  await files.getByText('paper.pdf').waitFor();
+  assert.deepEqual(loaded.slice(0, 2), ['/page/pdf.js', '/page/pdf.worker.js']);
+  await say(page, 'What is this?');
+  assert.equal((await sentBody()).messages[0].content, 'File paper.pdf:\n\nOne line\nand another\n\nPage two\n\nWhat is this?');
 });
 
 test('chats stay, are found, exported and imported', async () => {
