@@ -15,6 +15,7 @@ const script = [
   { when: 'think', events: [{ reasoning: 'Let me see.' }, { content: 'It is so.' }] },
   { when: 'ponder', events: [{ reasoning: 'Hm. ' }, { sleep_ms: 5000, content: 'Late.' }] },
   { when: 'call', events: [{ call }] },
+  { when: 'edit', events: [{ call: { id: 'call_2', name: 'apply_patch', arguments: '{"input": "a \\"line\\""}' } }] },
   { when: 'sunny', events: [{ content: 'Take a hat.' }] },
   { when: 'breaks', events: [{ content: 'a' }], fails: { code: 'internal', message: 'broken' } },
   { when: 'full', refuses: { code: 'capacity', message: 'the queue is full' } },
@@ -122,6 +123,24 @@ test('calls of tools are shown and get results', async () => {
   const { messages } = await sentBody();
   assert.deepEqual(messages.map((one) => one.role), ['user', 'assistant', 'tool']);
   assert.equal(messages[2].tool_call_id, 'call_1');
+});
+
+test('calls of custom tools are texts', async () => {
+  await page.keyboard.press('Control+,');
+  const tools = page.getByRole('dialog', { name: 'Settings' }).getByLabel('Tools, a JSON list as in chat completions');
+  await tools.fill('[{"type": "custom", "custom": {"name": "apply_patch"}}]');
+  await page.keyboard.press('Escape');
+  await say(page, 'edit it');
+  const answer = await answered(page);
+  await answer.getByText('a "line"', { exact: true }).waitFor();
+  await answer.getByLabel('Result').fill('sunny');
+  await button('Send results', answer).click();
+  await page.getByText('Take a hat.').waitFor();
+  const { messages } = await sentBody();
+  assert.deepEqual(messages[1].tool_calls, [{ id: 'call_2', type: 'custom', custom: { name: 'apply_patch', input: 'a "line"' } }]);
+  await page.keyboard.press('Control+,');
+  await tools.fill('');
+  await page.keyboard.press('Escape');
 });
 
 test('tokens show their alternatives, and an answer branches off at one', async () => {
