@@ -34,7 +34,7 @@ class ChatEncoder : public Encoder {
     ContentTokens tokens;
     int calls = 0;
     std::optional<text::CallArguments> input = {
-    };  // Of a custom tool, whose call is sent at its end.
+    };  // A custom tool gets it at once.
   };
 
   bool is_custom(const std::string& tool) const { return answering_.custom_tools.contains(tool); }
