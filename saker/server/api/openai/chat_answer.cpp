@@ -33,8 +33,7 @@ class ChatEncoder : public Encoder {
   struct Choice {
     ContentTokens tokens;
     int calls = 0;
-    std::optional<text::CallArguments> input = {
-    };  // A custom tool gets it at once.
+    std::optional<text::CallArguments> input = {};  // A custom tool gets it at once.
   };
 
   bool is_custom(const std::string& tool) const { return answering_.custom_tools.contains(tool); }
