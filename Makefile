@@ -9,7 +9,7 @@
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-openapi check-real \
+	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-clients check-metrics check-openapi check-real \
 	clean distclean
 
 PRESET ?= release
@@ -37,7 +37,7 @@ test: setup
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
-	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-real
+	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-metrics check-openapi check-real
 
 install: saker
 	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
@@ -150,6 +150,10 @@ check-arm64:
 check-clients: saker
 	@tools/build.sh $(PRESET) fake_server
 	@tests/clients/check_clients.sh build/$(PRESET)
+
+# /metrics as Prometheus' own tool reads it.
+check-metrics:
+	@tools/check_metrics.sh
 
 # Requests that schemathesis makes from the server's own description.
 check-openapi:
