@@ -12,7 +12,7 @@
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all help setup saker run test install install-libraries release check-install docs check-all nightly check-format check-hardening check-dependencies \
 	check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training \
-	check-arm64 check-clients check-openapi check-ray check-real \
+	check-arm64 check-clients check-metrics check-openapi check-ray check-real \
 	clean distclean
 
 PRESET ?= release
@@ -39,14 +39,13 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-.PHONY: install-libraries
 install-libraries: setup
 	@tools/build.sh $(PRESET) libsaker_c libsaker_caches libsaker_hub
 	@for part in c cxx; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
 	@echo "installed in $(DESTDIR)$(PREFIX): find_package(saker), pkg-config saker"
 
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
-	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-openapi check-ray check-real
+	check-speculation check-parity check-python check-text check-training check-arm64 check-clients check-metrics check-openapi check-ray check-real
 
 install: saker
 	@for part in program Unspecified; do cmake --install build/$(PRESET) --component $$part --prefix "$(PREFIX)" >/dev/null || exit 1; done
@@ -167,6 +166,10 @@ check-arm64:
 check-clients: saker
 	@tools/build.sh $(PRESET) fake_server
 	@tests/clients/check_clients.sh build/$(PRESET)
+
+# /metrics as Prometheus' own tool reads it.
+check-metrics:
+	@tools/check_metrics.sh
 
 # Requests that schemathesis makes from the server's own description.
 check-openapi:

@@ -3,12 +3,14 @@
 //   index.html   the page with its script and styles inside
 //   policy.txt   the Content-Security-Policy that allows just these, by their hashes
 //   licenses.txt those of the packages within
-//   *.js         parts that the page loads when they are needed
+//   *.js         parts that the page loads when they are needed; pdf.worker.js is the worker of pdf.js
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const kMostBytes = 200_000;
+const kMostPdfBytes = 600_000; // Of both files together, compressed.
 const folder = process.argv[2] ?? 'dist';
 
 async function bundled(entry) {
@@ -75,6 +77,12 @@ if (Buffer.byteLength(page) > kMostBytes) {
 write('index.html', page);
 write('policy.txt', policy(script, main.style));
 write('licenses.txt', licenses());
-for (const part of ['katex', 'highlight']) {
-  write(`${part}.js`, (await bundled(`src/parts/${part}.ts`)).script);
+const parts = {};
+for (const part of ['katex', 'highlight', 'pdf', 'pdf.worker']) {
+  parts[part] = (await bundled(`src/parts/${part}.ts`)).script;
+  write(`${part}.js`, parts[part]);
+}
+const pdfBytes = gzipSync(parts.pdf).length + gzipSync(parts['pdf.worker']).length;
+if (pdfBytes > kMostPdfBytes) {
+  throw new Error(`the readers of PDF have ${pdfBytes} bytes, expected at most ${kMostPdfBytes}`);
 }

@@ -7,7 +7,7 @@
 #   tools/setup.sh coverage  also what counts lines
 #   tools/setup.sh docs      also what `make docs` needs
 #   tools/setup.sh all       also what single tests of `make check-all` need: a cross-compiler with an
-#                            emulator of 64-bit ARM
+#                            emulator of 64-bit ARM, Prometheus' promtool
 # Root or sudo is used only when something is missing. Talks to stderr, never reads stdin.
 # Tried on Debian 12. The Ubuntu 24.04 and macOS paths are written but not yet tried.
 set -eu
@@ -23,7 +23,7 @@ check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev npm ch
 race_packages="llvm-19"
 coverage_packages="gcovr"
 docs_packages="doxygen"
-all_packages="g++-aarch64-linux-gnu qemu-user-static"
+all_packages="g++-aarch64-linux-gnu qemu-user-static prometheus curl"
 python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
 brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog openssl@3 tomlplusplus boost googletest google-benchmark simde"
 
@@ -101,7 +101,7 @@ setup_apt() {
   for package in $packages; do
     case $package in
       g++ | cmake | ccache | python3) command -v "$package" >/dev/null && continue ;;
-      npm | chromium) command -v "$package" >/dev/null && continue ;;
+      curl | npm | chromium) command -v "$package" >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;;
       python3-dev) python3 -c "$python_header" 2>/dev/null && continue ;;
       python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null && continue ;;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { pdfFile } from './pdf.mjs';
 import { answered, launchBrowser, openPage, say, startServer } from './support.mjs';
 
 const call = { id: 'call_1', name: 'weather', arguments: '{"city": "Oslo"}' };
@@ -14,6 +15,7 @@ const script = [
   { when: 'think', events: [{ reasoning: 'Let me see.' }, { content: 'It is so.' }] },
   { when: 'ponder', events: [{ reasoning: 'Hm. ' }, { sleep_ms: 5000, content: 'Late.' }] },
   { when: 'call', events: [{ call }] },
+  { when: 'edit', events: [{ call: { id: 'call_2', name: 'apply_patch', arguments: '{"input": "a \\"line\\""}' } }] },
   { when: 'sunny', events: [{ content: 'Take a hat.' }] },
   { when: 'breaks', events: [{ content: 'a' }], fails: { code: 'internal', message: 'broken' } },
   { when: 'full', refuses: { code: 'capacity', message: 'the queue is full' } },
@@ -123,6 +125,24 @@ test('calls of tools are shown and get results', async () => {
   assert.equal(messages[2].tool_call_id, 'call_1');
 });
 
+test('calls of custom tools are texts', async () => {
+  await page.keyboard.press('Control+,');
+  const tools = page.getByRole('dialog', { name: 'Settings' }).getByLabel('Tools, a JSON list as in chat completions');
+  await tools.fill('[{"type": "custom", "custom": {"name": "apply_patch"}}]');
+  await page.keyboard.press('Escape');
+  await say(page, 'edit it');
+  const answer = await answered(page);
+  await answer.getByText('a "line"', { exact: true }).waitFor();
+  await answer.getByLabel('Result').fill('sunny');
+  await button('Send results', answer).click();
+  await page.getByText('Take a hat.').waitFor();
+  const { messages } = await sentBody();
+  assert.deepEqual(messages[1].tool_calls, [{ id: 'call_2', type: 'custom', custom: { name: 'apply_patch', input: 'a "line"' } }]);
+  await page.keyboard.press('Control+,');
+  await tools.fill('');
+  await page.keyboard.press('Escape');
+});
+
 test('tokens show their alternatives, and an answer branches off at one', async () => {
   await open({});
   await say(page, 'Hello there');
@@ -174,6 +194,23 @@ test('files become part of the question; other files are refused', async () => {
   await page.getByRole('list', { name: 'Attached files' }).getByText('notes.txt').waitFor();
   await say(page, 'What is this?');
   assert.equal((await sentBody()).messages[0].content, 'File notes.txt:\n\none two\n\nWhat is this?');
+});
+
+test('PDF files become their texts; those without are refused', async () => {
+  const chooser = page.locator('form.composer input[type=file]');
+  const files = page.getByRole('list', { name: 'Attached files' });
+  const attach = (name, buffer) => chooser.setInputFiles({ name, mimeType: 'application/pdf', buffer });
+  const loaded = [];
+  page.on('request', (request) => loaded.push(new URL(request.url()).pathname));
+  await attach('broken.pdf', Buffer.from('%PDF-1.7 and no more'));
+  await page.getByText(/^broken.pdf is no PDF file that can be read: /).waitFor();
+  await attach('scan.pdf', pdfFile([[]]));
+  await page.getByText('scan.pdf has no text: its pages may be pictures').waitFor();
+  await attach('paper.pdf', pdfFile([['One line', 'and another'], ['Page two']]));
+  await files.getByText('paper.pdf').waitFor();
+  assert.deepEqual(loaded.slice(0, 2), ['/page/pdf.js', '/page/pdf.worker.js']);
+  await say(page, 'What is this?');
+  assert.equal((await sentBody()).messages[0].content, 'File paper.pdf:\n\nOne line\nand another\n\nPage two\n\nWhat is this?');
 });
 
 test('chats stay, are found, exported and imported', async () => {

@@ -138,6 +138,6 @@ test('chunks become an answer', () => {
 });
 
 test('metrics are sums over labels', () => {
-  const text = '# HELP a x\na{le="1 }",b="c"} 2\na{} 3.5\nsaker:b 1e3\nbroken\nc{} NaN\n';
-  assert.deepEqual([...page.metricsFrom(text)], [['a', 5.5], ['saker:b', 1000]]);
+  const text = '# HELP a x\na{le="1 }",b="c"} 2\na{} 3.5\nsaker_b 1e3\nbroken\nc{} NaN\n';
+  assert.deepEqual([...page.metricsFrom(text)], [['a', 5.5], ['saker_b', 1000]]);
 });

@@ -32,8 +32,8 @@ from ray.data.checkpoint import CheckpointConfig
 
 import saker
 from saker import jobs
+from saker.embed_options import EmbedOptions
 from saker.generate_options import GenerateOptions
-from saker.model import EmbedOptions
 
 MANIFEST = "_saker_job.json"
 CHECKPOINT = "_saker_checkpoint"

@@ -6,18 +6,23 @@
 namespace saker::server {
 
 LoggedExchange::~LoggedExchange() {
-  if (!log_.write) {
-    return;
-  }
   try {
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start_;
     logged_.status = status_;
     logged_.bytes = bytes_;
-    logged_.seconds = time.count();
-    log_.write(log_line(request(), logged_, log_));
+    logged_.seconds = seconds();
+    if (logged_.is_sampled && tracing_.queue != nullptr) {
+      tracing_.queue->add(spans_of(request(), logged_));
+    }
+    if (log_.write) {
+      log_.write(log_line(request(), logged_, log_));
+    }
   } catch (const std::exception&) {
     // Without memory there is no line.
   }
+}
+
+double LoggedExchange::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 void LoggedExchange::report(http::Report report) {
@@ -26,6 +31,7 @@ void LoggedExchange::report(http::Report report) {
   }
   const std::lock_guard lock(report_mutex_);
   logged_.report = std::move(report);
+  logged_.report_seconds = seconds();
 }
 
 void LoggedExchange::add_headers(http::Response& response) const {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An exchange with the headers that every answer has and with its caller; a line in the log when it
-// ends.
+// An exchange with the headers that every answer has and with its caller; a line in the log and spans
+// when it ends.
 
 #include "saker/server/http/exchange.h"
 #include "saker/server/request_log.h"
+#include "saker/server/request_spans.h"
 
 #include <atomic>
 #include <chrono>
@@ -21,19 +22,23 @@ namespace saker::server {
 
 class LoggedExchange : public http::Exchange {
  public:
-  // REQUIRES: `log` outlives it. `logged` has the ids.
+  // REQUIRES: `log` and `tracing` outlive it. `logged` has the ids.
   LoggedExchange(
       std::shared_ptr<http::Exchange> inner,
       std::vector<http::Header> headers,
       LoggedRequest logged,
-      const RequestLog& log
+      const RequestLog& log,
+      const Tracing& tracing
   )
       : inner_(std::move(inner)),
         headers_(std::move(headers)),
         logged_(std::move(logged)),
-        log_(log) {}
+        log_(log),
+        tracing_(tracing) {
+    logged_.start = std::chrono::system_clock::now();
+  }
 
-  // Writes the line.
+  // Writes the line, and hands over the spans.
   ~LoggedExchange() override;
 
   // REQUIRES for these three: nothing is answered yet.
@@ -74,12 +79,14 @@ class LoggedExchange : public http::Exchange {
   }
 
  private:
+  double seconds() const;
   void add_headers(http::Response& response) const;
 
   std::shared_ptr<http::Exchange> inner_;
   std::vector<http::Header> headers_;
   LoggedRequest logged_;  // `status` and `bytes` come at the end.
   const RequestLog& log_;
+  const Tracing& tracing_;
   std::function<void(std::int64_t tokens)> on_tokens_;
   std::mutex report_mutex_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -6,6 +6,7 @@
 #include "saker/server/http/caller.h"
 #include "saker/server/http/message.h"
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -25,13 +26,17 @@ struct RequestLog {
 // A request that has ended.
 struct LoggedRequest {
   std::string id;
-  std::string trace = {};  // Empty: the client names none.
+  std::string trace = {};  // Empty: the client names none, and no spans are sent.
   std::string span = {};
-  int status = 0;  // 0: it was not answered.
+  std::string parent = {};  // The client's span; empty: there is none.
+  bool is_sampled = false;  // It gets spans.
+  int status = 0;           // 0: it was not answered.
   std::size_t bytes = 0;
+  std::chrono::system_clock::time_point start = {};
   double seconds = 0.0;
   http::Caller caller = {};
   std::optional<http::Report> report = {};  // Of a generation.
+  double report_seconds = 0.0;              // When it came, since the start.
 };
 
 std::string log_line(

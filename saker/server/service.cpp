@@ -55,6 +55,7 @@ class Service::Impl {
         drain_seconds_(options.drain_seconds),
         watchdog_([this] { return catalog_->busy_seconds(); }, options.stall_seconds),
         log_(std::move(options.log)),
+        tracing_(std::move(options.tracing)),
         http_(
             options.http,
             [this](ExchangePtr exchange) { answer(std::move(exchange)); },
@@ -100,7 +101,7 @@ class Service::Impl {
     router_.add("GET", "/metrics", [this](const ExchangePtr& exchange) {
       exchange->respond(
           {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-           .body = metrics_text(*catalog_, http_requests_)}
+           .body = metrics_text(*catalog_, http_requests_, tracing_.queue.get())}
       );
     });
   }
@@ -123,13 +124,9 @@ class Service::Impl {
     const Dialect& dialect = dialect_of(request);
     LoggedRequest logged{.id = request_id(request)};
     std::vector<http::Header> headers = headers_for(request, dialect, logged.id);
-    if (const auto trace = read_trace_context(request.header("traceparent"))) {
-      logged.trace = trace->trace;
-      logged.span = new_span();
-      headers.emplace_back("traceparent", trace->header(logged.span));
-    }
+    trace(request, logged, headers);
     const auto exchange = std::make_shared<LoggedExchange>(
-        std::move(plain), std::move(headers), std::move(logged), log_
+        std::move(plain), std::move(headers), std::move(logged), log_, tracing_
     );
     try {
       route(exchange);
@@ -137,6 +134,30 @@ class Service::Impl {
       const ApiError error = as_api_error(std::current_exception());
       exchange->respond(dialect.error_response(error));
     }
+  }
+
+  // The request's trace, if the client names one or spans are sent.
+  void trace(
+      const http::Request& request, LoggedRequest& logged, std::vector<http::Header>& headers
+  ) const {
+    auto context = read_trace_context(request.header("traceparent"));
+    const bool may_be_sampled = tracing_.queue != nullptr && has_spans(request.path);
+    if (!context && !may_be_sampled) {
+      return;
+    }
+    const auto parent = context ? std::optional(is_sampled(*context)) : std::nullopt;
+    if (context) {
+      logged.parent = context->parent;
+    } else {
+      context = TraceContext{.trace = new_trace(), .parent = {}, .flags = "00"};
+    }
+    logged.trace = context->trace;
+    logged.span = new_span();
+    if (may_be_sampled) {
+      logged.is_sampled = tracing_.sampler.samples(parent, logged.trace);
+      context->flags = logged.is_sampled ? "01" : "00";
+    }
+    headers.emplace_back("traceparent", context->header(logged.span));
   }
 
   void route(const std::shared_ptr<LoggedExchange>& exchange) {
@@ -237,6 +258,7 @@ class Service::Impl {
   int drain_seconds_;
   Watchdog watchdog_;
   RequestLog log_;
+  Tracing tracing_;
   http::Router router_;
   std::atomic<bool> is_draining_ = false;
   int checks_left_ = 0;    // Until running answers are cut off.

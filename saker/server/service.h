@@ -9,6 +9,7 @@
 #include "saker/server/http/http_server.h"
 #include "saker/server/models/model_catalog.h"
 #include "saker/server/request_log.h"
+#include "saker/server/request_spans.h"
 
 #include <memory>
 #include <string>
@@ -24,6 +25,7 @@ struct ServiceOptions {
   int drain_seconds = 30;   // After that delay running answers have this long.
   int stall_seconds = 120;  // A pass of the model that takes longer makes /health say 503; 0: none.
   RequestLog log = {};
+  Tracing tracing = {};
   ModelRouteOptions models = {};
 };
 

@@ -54,6 +54,15 @@ std::optional<TraceContext> read_trace_context(std::string_view header) {
                   : std::nullopt;
 }
 
+bool is_sampled(const TraceContext& context) {
+  constexpr std::string_view kOdd = "13579bdf";
+  return kOdd.find(context.flags.back()) != std::string_view::npos;
+}
+
+std::string new_trace() {
+  return new_span() + new_span();
+}
+
 std::string new_span() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random() | 1U);

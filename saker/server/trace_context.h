@@ -21,7 +21,13 @@ struct TraceContext {
 // None for a header that the specification calls invalid, and for an empty one.
 std::optional<TraceContext> read_trace_context(std::string_view header);
 
+// True if the client's span is sampled.
+bool is_sampled(const TraceContext& context);
+
 // 16 hexadecimal digits, not all 0.
 std::string new_span();
+
+// 32 of them.
+std::string new_trace();
 
 }  // namespace saker::server

@@ -197,6 +197,16 @@ class Serve(ServerTest):
         self.assertEqual([json.dumps(one) for one in choices], [json.dumps(one) for one in choices[:2]] * 10)
         self.assertEqual(len(json.loads(self.request("/api/ps")[1])["models"]), 1)
 
+    def test_models_of_a_toml_file(self):
+        self.write("models.toml", f"[defaults]\nsampling = {{ temperature = 0 }}\n[models.talker]\nmodel = '{DEMO}'\naliases = ['a']\n"
+                                  f"[models.'org/b.5']\nmodel = '{self.golden('qwen3')}'\ncontext = 64\n")
+        self.start("--models", str(self.folder / "models.toml"), models=())
+        listed = {one["id"]: one["max_model_len"] for one in json.loads(self.request("/v1/models")[1])["data"]}
+        self.assertEqual(list(listed), ["talker", "a", "org/b.5"])
+        self.assertEqual(listed["org/b.5"], 64)
+        expected = self.json("generate", DEMO, "-p", QUESTION, "--chat", "--max-tokens", "8", "--temp", "0", "--json")
+        self.assertEqual(self.post(CHAT, {"messages": MESSAGES, "max_tokens": 8})["choices"][0]["message"]["content"], expected["content"])
+
     def test_several_on_the_command_line(self):
         self.start("--keep-alive", "0", models=(str(DEMO), str(self.golden("qwen3"))))
         self.assertEqual([one["id"] for one in json.loads(self.request("/v1/models")[1])["data"]], ["demo", "qwen3"])
@@ -230,6 +240,8 @@ class Serve(ServerTest):
                            ('{"models": {"a": {"model": "", "aliases": ["b"]}, "b": {"model": ""}}}', "two models have this name")):
             self.write("models.json", text)
             self.fails("serve", "--models", self.folder / "models.json", "--port", "0", says=says)
+        self.write("models.toml", "[models.a]\nmodel = ''\nbatches = 3\n")
+        self.fails("serve", "--models", self.folder / "models.toml", "--port", "0", says="models.toml':3: models.a.batches: there is no such member")
         self.fails("serve", DEMO, DEMO / "draft", "--alias", "a", says="--models")
         self.fails("serve", DEMO, "--memory", "much", says="--memory", code=2)
         for wrong in ("soon", "-3x"):

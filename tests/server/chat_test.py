@@ -5,6 +5,8 @@ import unittest
 
 from fake import USER, FakeServerTest
 
+PATCH = "*** Begin\n\"quoted\" \\ é\n*** End"
+CUSTOM = {"type": "custom", "custom": {"name": "apply_patch", "description": "Edits files."}}
 CALL = {"id": "call_1", "name": "weather", "arguments": '{"city": "Oslo"}'}
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 PATH = "/v1/chat/completions"
@@ -36,6 +38,9 @@ class Chat(FakeServerTest):
         {"when": "think", "events": [{"reasoning": "Let me see."}, {"content": "It is so."}]},
         {"when": "call", "events": [{"content": "Looking."}, {"call": CALL}, {"call": {**CALL, "id": "call_2"}}], "cached_tokens": 2},
         {"when": "silent", "events": [{"call": CALL}]},
+        {"when": "patch", "events": [{"call": {"id": "call_1", "name": "apply_patch", "arguments": json.dumps({"input": PATCH})}},
+                                     {"call": {**CALL, "id": "call_2"}}]},
+        {"when": "broken", "events": [{"call": {"id": "call_3", "name": "apply_patch", "arguments": '{"inp'}}]},
         {"when": "long", "events": [{"content": "cut"}], "finish_reason": "length"},
         {"when": "stopped", "events": [{"content": "ab"}], "stop_string": "END"},
         {"when": "full", "refuses": {"code": "capacity", "message": "the queue is full"}},
@@ -72,6 +77,54 @@ class Chat(FakeServerTest):
             calls = [{"id": c["id"], **c["function"]} for c in message.get("tool_calls", [])]
             self.assertEqual(list(got["calls"].values()), calls)
             self.assertEqual(len({chunk["id"] for _, chunk in chunks[:-1]}), 1)
+
+    def test_custom_tools_take_text(self):
+        body = self.ask("patch", tools=[CUSTOM, *TOOLS])
+        choice = self.post(PATH, body)["choices"][0]
+        self.assertEqual(choice["finish_reason"], "tool_calls")
+        function = {"name": "weather", "arguments": CALL["arguments"]}
+        calls = [{"id": "call_1", "type": "custom", "custom": {"name": "apply_patch", "input": PATCH}},
+                 {"id": "call_2", "type": "function", "function": function}]
+        self.assertEqual(choice["message"]["tool_calls"], calls)
+        parts = [part for _, chunk in self.stream(PATH, body)[:-1] for choice in chunk["choices"] for part in choice["delta"].get("tool_calls", [])]
+        self.assertEqual(parts[:3], [{"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "apply_patch", "input": ""}},
+                                     {"index": 0, "custom": {"input": PATCH}},
+                                     {"index": 1, "id": "call_2", "type": "function", "function": {"name": "weather", "arguments": ""}}])
+        self.assertEqual("".join(part["function"]["arguments"] for part in parts[2:]), CALL["arguments"])
+        broken = self.ask("broken", tools=[CUSTOM])
+        self.assertEqual(self.post(PATH, broken)["choices"][0]["message"]["tool_calls"][0]["custom"]["input"], '{"inp')
+        cut = [part for _, chunk in self.stream(PATH, broken)[:-1] for choice in chunk["choices"] for part in choice["delta"].get("tool_calls", [])]
+        self.assertEqual(cut[-1], {"index": 0, "custom": {"input": '{"inp'}})
+
+    def test_calls_of_custom_tools_come_back(self):
+        def counted(call):
+            messages = [*self.ask("patch")["messages"], {"role": "assistant", "content": None, "tool_calls": [call]},
+                        {"role": "tool", "tool_call_id": "call_1", "content": "done"}]
+            return self.post(PATH, {"messages": messages, "tools": [CUSTOM]})["usage"]["prompt_tokens"]
+
+        custom = {"id": "call_1", "type": "custom", "custom": {"name": "apply_patch", "input": PATCH}}
+        function = {"id": "call_1", "type": "function", "function": {"name": "apply_patch", "arguments": json.dumps({"input": PATCH}, ensure_ascii=False)}}
+        self.assertEqual(counted(custom), counted(function))
+        for wrong, param in (({**custom, "custom": {"name": "a"}}, "messages[1].tool_calls[0].custom.input"),
+                             ({"id": "call_1", "type": "custom"}, "messages[1].tool_calls[0].custom")):
+            messages = [*self.ask("patch")["messages"], {"role": "assistant", "tool_calls": [wrong]}]
+            self.assertEqual(self.post(PATH, {"messages": messages}, 400)["error"]["param"], param)
+
+    def test_formats_of_custom_tools(self):
+        def tool(**custom):
+            return self.ask("a", tools=[{"type": "custom", "custom": custom}])
+
+        def grammar(**members):
+            return tool(name="t", format={"type": "grammar", "grammar": members})
+
+        self.post(PATH, grammar(syntax="regex", definition="[ab]+"))
+        self.post(PATH, {**tool(name="t"), "tool_choice": {"type": "custom", "custom": {"name": "t"}}})
+        allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "custom", "custom": {"name": "t"}}]}}
+        self.post(PATH, {**tool(name="t"), "tool_choice": allowed})
+        for wrong, param in ((grammar(syntax="gbnf", definition="a"), "tools[0].custom.format.grammar.syntax"),
+                             (grammar(syntax="lark"), "tools[0].custom.format.grammar.definition"),
+                             (tool(description="a"), "tools[0].custom.name"), (self.ask("a", tools=[{"type": "custom"}]), "tools[0].custom")):
+            self.assertEqual(self.post(PATH, wrong, 400)["error"]["param"], param)
 
     def test_calls_and_reasons(self):
         got = self.post(PATH, self.ask("call", tools=TOOLS))

@@ -45,6 +45,14 @@ class OpenAI(FakeServerTest):
         self.assertEqual(self.chat("long", max_tokens=1).choices[0].finish_reason, "length")
         self.assertEqual(self.chat("think").usage.prompt_tokens_details.cached_tokens, 3)
 
+    def test_custom_tools(self):
+        tools = [{"type": "custom", "custom": {"name": "weather"}}]
+        call = self.chat("one tool", tools=tools).choices[0].message.tool_calls[0]
+        self.assertEqual((call.type, call.custom.name, call.custom.input), ("custom", "weather", CALL["arguments"]))
+        back = [*asked("one tool"), {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": call.id, "content": "sun"}]
+        got = self.client.chat.completions.create(model="fake", messages=back, tools=tools)
+        self.assertEqual(got.choices[0].message.content, "sun")
+
     def test_tools_go_back_and_forth(self):
         named = {"type": "function", "function": {"name": "weather"}}
         for choice in ("auto", "required", named):

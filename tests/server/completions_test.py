@@ -97,7 +97,7 @@ class Completions(FakeServerTest):
         self.post(PATH, {"prompt": "Once"})
         text = self.server.request("GET", "/metrics")[2].decode()
         self.assertIn('vllm:request_success_total{model_name="fake",engine="0",finished_reason="stop"} 1\n', text)
-        self.assertIn('saker:num_requests_running{model_name="fake",engine="0"} 0\n', text)
+        self.assertIn('saker_num_requests_running{model_name="fake",engine="0"} 0\n', text)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Connections(FakeServerTest):
             time.sleep(0.02)
 
     def running(self):
-        return self.metric("saker:num_requests_running") + self.metric("saker:num_requests_waiting")
+        return self.metric("saker_num_requests_running") + self.metric("saker_num_requests_waiting")
 
     def test_one_connection_takes_many_requests(self):
         connection = self.server.connect()

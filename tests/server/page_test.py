@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page's files: who gets them, and behind which policy."""
+import gzip
 import unittest
 
 from fake import FakeServerTest
@@ -36,6 +37,16 @@ class Page(FakeServerTest):
             status, headers, body = self.server.request("GET", path, headers=known)
             self.assertEqual((status, body), (304, b""))
             self.assertNotIn("content-length", headers)
+
+    def test_the_readers_of_pdf_files_are_compressed(self):
+        total = 0
+        for path in ("/page/pdf.js", "/page/pdf.worker.js"):
+            _, headers, body = self.server.request("GET", path, headers=BROWSER)
+            self.assertEqual(headers["content-encoding"], "gzip")
+            self.assertEqual(headers["content-type"], "text/javascript; charset=utf-8")
+            self.assertIn(b"getTextContent" if path == "/page/pdf.js" else b"WorkerMessageHandler", gzip.decompress(body))
+            total += len(body)
+        self.assertLessEqual(total, 600_000)
 
     def test_there_is_nothing_else(self):
         for path in ("/page/", "/page/policy.txt", "/page/../service.cpp", "/page/%2e%2e/x"):

@@ -25,7 +25,12 @@ interface Chunk {
     delta: {
       content?: string | null;
       reasoning_content?: string;
-      tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
+      tool_calls?: {
+        index: number;
+        id?: string;
+        function?: { name?: string; arguments?: string };
+        custom?: { name?: string; input?: string };
+      }[];
     };
     logprobs?: { content?: LogprobJson[] } | null;
     finish_reason?: string | null;
@@ -80,8 +85,11 @@ export function addChunk(answer: Answer, chunk: Chunk, ms: number): void {
     for (const part of calls ?? []) {
       const call = (answer.calls[part.index] ??= { id: '', name: '', arguments: '' });
       call.id ||= part.id ?? '';
-      call.name += part.function?.name ?? '';
-      call.arguments += part.function?.arguments ?? '';
+      call.name += part.function?.name ?? part.custom?.name ?? '';
+      call.arguments += part.function?.arguments ?? part.custom?.input ?? '';
+      if (part.custom) {
+        call.isCustom = true;
+      }
     }
     answer.tokens.push(...(choice.logprobs?.content ?? []).map(tokenOf));
     answer.finish = choice.finish_reason ?? answer.finish;

@@ -68,7 +68,7 @@ function cleanTurn(turn: Turn): Turn {
     clean.options = turn.options;
   }
   clean.files = list(turn.files, (file) => isText(file.name) && isText(file.text));
-  clean.calls = list(turn.calls, (call) => isText(call.id) && isText(call.name) && isText(call.arguments));
+  clean.calls = list(turn.calls, (call) => isText(call.id) && isText(call.name) && isText(call.arguments) && [undefined, true].includes(call.isCustom));
   clean.tokens = list(turn.tokens, isToken);
   clean.prefixTokens = list(turn.prefixTokens, isToken);
   if (isObject(turn.statistics) && Object.values(turn.statistics).every(isNumber)) {

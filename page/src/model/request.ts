@@ -35,11 +35,9 @@ function messageOf(turn: Turn): Body {
     message.reasoning_content = turn.reasoning;
   }
   if (turn.calls && turn.calls.length > 0) {
-    message.tool_calls = turn.calls.map((call) => ({
-      id: call.id,
-      type: 'function',
-      function: { name: call.name, arguments: call.arguments },
-    }));
+    message.tool_calls = turn.calls.map(({ id, name, arguments: given, isCustom }) =>
+      isCustom ? { id, type: 'custom', custom: { name, input: given } } : { id, type: 'function', function: { name, arguments: given } },
+    );
   }
   return message;
 }

@@ -14,6 +14,7 @@ export interface Call {
   id: string;
   name: string;
   arguments: string;
+  isCustom?: true; // Its arguments are a text for a custom tool.
 }
 
 export interface Attachment {

@@ -3,6 +3,7 @@
 // servers become links, since the page loads nothing from elsewhere.
 import DOMPurify from 'dompurify';
 import { Marked, type Tokens } from 'marked';
+import { loadHighlight, loadKatex } from '../model/parts';
 
 const kMostHighlighted = 50_000; // Characters; longer code stays plain.
 
@@ -80,16 +81,6 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
 export function markdownHtml(text: string): string {
   return DOMPurify.sanitize(marked.parse(text, { async: false }), { FORBID_ATTR: ['style'], ADD_ATTR: ['target'] });
 }
-
-// Parts of the page that come when they are needed, once.
-function part<T>(name: string): () => Promise<T> {
-  const path = `/page/${name}.js`;
-  let loaded: Promise<T> | undefined;
-  return () => (loaded ??= import(path) as Promise<T>);
-}
-
-const loadKatex = part<{ default: { renderToString(text: string, options: object): string } }>('katex');
-const loadHighlight = part<{ highlight(code: string, language: string): string | undefined }>('highlight');
 
 // Replaces formulas by MathML, which browsers draw themselves, and colours code.
 export async function decorate(root: Element): Promise<void> {

@@ -128,7 +128,7 @@ function Calls({ turn, canAnswer }: { turn: Turn; canAnswer: boolean }) {
       {turn.calls!.map((call, i) => (
         <section class="call" key={call.id} aria-label={`Call of ${call.name}`}>
           <strong>{call.name}</strong>
-          <pre tabIndex={0}>{pretty(call.arguments)}</pre>
+          <pre tabIndex={0}>{call.isCustom ? call.arguments : pretty(call.arguments)}</pre>
           {canAnswer && (
             <label>
               Result

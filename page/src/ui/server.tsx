@@ -75,7 +75,7 @@ export function ServerPanel() {
 }
 
 function rows({ metrics, props, load }: Look, models: Model[]): [string, string][] {
-  const value = (name: string) => metrics.get(`saker:${name}`) ?? 0;
+  const value = (name: string) => metrics.get(`saker_${name}`) ?? 0;
   const mean = (name: string) => {
     const count = metrics.get(`vllm:${name}_count`) ?? 0;
     return count > 0 ? `${((metrics.get(`vllm:${name}_sum`) ?? 0) / count).toFixed(3)} s` : '–';

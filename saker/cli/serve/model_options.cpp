@@ -101,9 +101,9 @@ engine::PoolModel pool_model(
   args.draft = preset.draft.value_or(args.draft);
   args.engine.chats = true;
   args.engine.batch = preset.batch.value_or(args.engine.batch);
-  if (preset.prefix_cache) {
-    args.engine.prefix_cache = parse_size("prefix_cache", *preset.prefix_cache);
-  }
+  args.engine.prefix_cache = preset.prefix_cache.value_or(args.engine.prefix_cache);
+  args.engine.prefill_step = preset.prefill_step.value_or(args.engine.prefill_step);
+  args.engine.fast_prefill = preset.fast_prefill.value_or(args.engine.fast_prefill);
   engine::EngineOptions loading = engine_options(args);
   loading.on_load = [bar](int done, int total) {
     if (*bar != nullptr) {
@@ -226,7 +226,10 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
           "when they are asked for [the bundled demo model]"
       )
       ->type_name("MODEL");
-  command.add_option("--models", options.presets_file, "A JSON file of models and their options")
+  command
+      .add_option(
+          "--models", options.presets_file, "A TOML or JSON file of models and their options"
+      )
       ->type_name("FILE")
       ->group("Model");
   command

@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/cli/serve/presets_text.h"
 #include "saker/load/files/adapter_files.h"
 #include "saker/server/models/keep_alive.h"
 #include "saker/server/turns/fields.h"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -20,8 +23,9 @@ namespace saker::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using server::Fields;
 
-constexpr std::array<std::string_view, 11> kMembers = {
+constexpr std::array<std::string_view, 13> kMembers = {
     "model",
     "aliases",
     "adapters",
@@ -30,21 +34,22 @@ constexpr std::array<std::string_view, 11> kMembers = {
     "batch",
     "kv_bits",
     "prefix_cache",
+    "prefill_step",
+    "fast_prefill",
     "sampling",
     "pinned",
     "keep_alive"
 };
+// They belong to one model alone.
+constexpr std::array<std::string_view, 4> kOwnMembers = {"model", "aliases", "adapters", "draft"};
 
-void refuse_others(const Json& object, const std::string& path) {
+void refuse_others(const Fields& fields, const Json& object) {
   for (const auto& [name, value] : object.items()) {
-    require(
-        std::ranges::find(kMembers, name) != kMembers.end(),
-        ErrorCode::kInvalidArgument,
-        "{}: there is no member {}; there are {}",
-        path,
-        quote(name),
-        fmt::join(kMembers, ", ")
-    );
+    if (std::ranges::find(kMembers, name) == kMembers.end()) {
+      fields.fail(
+          name, fmt::format("there is no such member; there are {}", fmt::join(kMembers, ", "))
+      );
+    }
   }
 }
 
@@ -54,13 +59,13 @@ std::string beside(const fs::path& folder, const std::string& path) {
   return !path.empty() && fs::exists(folder / path, ignored) ? (folder / path).string() : path;
 }
 
-std::vector<engine::NamedAdapter> read_adapters(server::Fields& fields, const fs::path& folder) {
+std::vector<engine::NamedAdapter> read_adapters(Fields& fields, const fs::path& folder) {
   std::vector<engine::NamedAdapter> adapters;
   const Json* given = fields.object("adapters");
   if (given == nullptr) {
     return adapters;
   }
-  server::Fields named(*given, fields.path_of("adapters"));
+  Fields named(*given, fields.path_of("adapters"));
   for (const auto& [name, value] : given->items()) {
     const fs::path path = beside(folder, named.text(name).value_or(""));
     if (!load::may_be_adapter(path)) {
@@ -68,15 +73,83 @@ std::vector<engine::NamedAdapter> read_adapters(server::Fields& fields, const fs
     }
     adapters.push_back({name, path});
   }
-  engine::check_adapter_names(adapters);
+  try {
+    engine::check_adapter_names(adapters);
+  } catch (const Error& error) {
+    fields.fail("adapters", error.what());
+  }
   return adapters;
 }
 
-ModelPreset read_preset(const std::string& name, const Json& given, const fs::path& folder) {
+std::optional<int> small_integer(Fields& fields, std::string_view name, int high) {
+  const auto given = fields.integer(name, 1, high);
+  return given ? std::optional(static_cast<int>(*given)) : std::nullopt;
+}
+
+std::optional<std::size_t> read_size(Fields& fields, std::string_view name) {
+  const auto text = fields.text(name);
+  try {
+    return text ? std::optional(parse_size(std::string(name), *text)) : std::nullopt;
+  } catch (const CLI::ValidationError&) {
+    fields.fail(
+        name, "expected bytes, a size such as \"512M\" or \"2G\", or \"off\", got " + quote(*text)
+    );
+  }
+}
+
+std::optional<engine::KeepAlive> read_keep_alive(Fields& fields, const Json& given) {
+  if (!fields.has("keep_alive")) {
+    return std::nullopt;
+  }
+  try {
+    return server::read_keep_alive({{"keep_alive", given["keep_alive"]}});
+  } catch (const server::ApiError& error) {  // It names the member alone.
+    throw server::ApiError(400, fields.path_of(error.what()))
+        .with_param(fields.path_of("keep_alive"));
+  }
+}
+
+// Checks what the engine does, and names the member.
+void check(const engine::Preset& preset, const Fields& fields) {
+  const auto checked = [&](std::string_view member, const engine::Preset& part) {
+    try {
+      engine::check_preset(part);
+    } catch (const Error& error) {
+      const std::string_view reason = error.what();
+      const std::string prefix = fmt::format("{}: ", member);
+      fields.fail(member, reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason);
+    }
+  };
+  checked("kv_bits", {.kv_bits = preset.kv_bits});
+  checked("sampling", {.sampling = preset.sampling});
+}
+
+// `given` over the members of `defaults`. Options of sampling are single members, too.
+Json over_defaults(const Json& given, const Json& defaults) {
+  Json result = given;
+  if (!given.is_object()) {
+    return result;
+  }
+  for (const auto& [name, value] : defaults.items()) {
+    Json& member = result[name];
+    if (member.is_null()) {
+      member = value;
+    } else if (name == "sampling" && member.is_object() && value.is_object()) {
+      for (const auto& [option, amount] : value.items()) {
+        member.emplace(option, Json(amount));
+      }
+    }
+  }
+  return result;
+}
+
+ModelPreset read_preset(
+    const std::string& name, const Json& given, const std::string& path, const fs::path& folder
+) {
   constexpr int kMostRequests = 1024;
-  const std::string path = "models." + name;
-  server::Fields fields(given, path);
-  refuse_others(given, path);
+  constexpr int kMostTokens = std::numeric_limits<int>::max();
+  Fields fields(given, path);
+  refuse_others(fields, given);
   ModelPreset preset;
   fields.required("model");
   preset.model = beside(folder, *fields.text("model"));
@@ -86,42 +159,69 @@ ModelPreset read_preset(const std::string& name, const Json& given, const fs::pa
   if (const auto draft = fields.text("draft")) {
     preset.draft = beside(folder, *draft);
   }
-  if (const auto batch = fields.integer("batch", 1, kMostRequests)) {
-    preset.batch = static_cast<int>(*batch);
-  }
-  preset.prefix_cache = fields.text("prefix_cache");
-  if (fields.has("keep_alive")) {
-    preset.keep_alive = server::read_keep_alive(given);
-  }
+  preset.batch = small_integer(fields, "batch", kMostRequests);
+  preset.prefix_cache = read_size(fields, "prefix_cache");
+  preset.prefill_step = small_integer(fields, "prefill_step", kMostTokens);
+  preset.fast_prefill = fields.flag("fast_prefill");
+  preset.keep_alive = read_keep_alive(fields, given);
   preset.is_pinned = fields.flag("pinned").value_or(false);
   preset.preset.context = fields.integer("context", 1).value_or(0);
   preset.preset.kv_bits = static_cast<int>(fields.integer("kv_bits", 0, 32).value_or(0));
   if (const Json* sampling = fields.object("sampling")) {
     preset.preset.sampling = *sampling;
   }
-  engine::check_preset(preset.preset);
+  check(preset.preset, fields);
   return preset;
+}
+
+// The table for all models. A model stands in for those that take it, so that mistakes are named.
+Json read_defaults(Fields& fields, const fs::path& folder) {
+  const Json* given = fields.object("defaults");
+  if (given == nullptr) {
+    return Json::object();
+  }
+  Fields members(*given, "defaults");
+  for (const std::string_view own : kOwnMembers) {
+    if (members.has(own)) {
+      members.fail(own, "belongs to one model, expected in models.NAME");
+    }
+  }
+  read_preset("", over_defaults({{"model", ""}}, *given), "defaults", folder);
+  return *given;
+}
+
+std::vector<ModelPreset> read_models(const Json& given, const fs::path& folder) {
+  if (!given.is_object()) {
+    throw server::ApiError(400, fmt::format("expected an object, got {}", server::kind_of(given)));
+  }
+  Fields fields(given);
+  for (const auto& [name, value] : given.items()) {
+    if (name != "models" && name != "defaults") {
+      fields.fail(name, "there is no such member; there are models, defaults");
+    }
+  }
+  const Json defaults = read_defaults(fields, folder);
+  fields.required("models");
+  std::vector<ModelPreset> presets;
+  for (const auto& [name, value] : fields.object("models")->items()) {
+    presets.push_back(read_preset(name, over_defaults(value, defaults), "models." + name, folder));
+  }
+  if (presets.empty()) {
+    fields.fail("models", "there are no models");
+  }
+  return presets;
 }
 
 }  // namespace
 
 std::vector<ModelPreset> read_presets(const fs::path& file) {
-  const Json given = read_json_file(file);
+  const PresetsText text(file);
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  std::vector<ModelPreset> presets;
   try {
-    server::Fields fields(given);
-    fields.required("models");
-    for (const auto& [name, value] : fields.object("models")->items()) {
-      presets.push_back(read_preset(name, value, folder));
-    }
+    return read_models(text.json(), folder);
   } catch (const server::ApiError& error) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", quote_path(file), error.what()));
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", quote_path(file), error.what()));
+    throw Error(ErrorCode::kInvalidArgument, text.located(error.param(), error.what()));
   }
-  require(!presets.empty(), ErrorCode::kInvalidArgument, "{}: no models", quote_path(file));
-  return presets;
 }
 
 }  // namespace saker::cli

@@ -8,6 +8,7 @@
 #include "saker/cli/options/model_args.h"
 #include "saker/cli/serve/key_file.h"
 #include "saker/cli/serve/model_options.h"
+#include "saker/cli/serve/otlp.h"
 #include "saker/server/service.h"
 
 #include <CLI/CLI.hpp>
@@ -89,6 +90,7 @@ int run_serve(const ServeArgs& args) {
     options.log.form = args.log_form == "json" ? server::LogForm::kJson : server::LogForm::kText;
     options.log.write = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
+  options.tracing = tracing_of_environment();
   const auto catalog = make_catalog(args.models);
   options.models = route_options(args.models, catalog);
   server::Service service(catalog, options);

@@ -42,7 +42,7 @@ constexpr Example kExamples[] = {
   saker serve ./model --port 8000 --api-key secret --log-requests
   saker serve ./model --adapter support=./lora --alias gpt-4o
   saker serve ./coder ./writer --memory 20G --keep-alive 10m
-  saker serve --models models.json
+  saker serve --models models.toml
   saker serve ./model --host unix:/run/saker.sock
 )"},
     {"saker launch", R"(  saker launch claude ./model

@@ -54,7 +54,7 @@ class Page {
 
   // Under a name of Saker's and under vLLM's.
   void both(std::string_view name, std::string_view kind, std::string_view help, Value read) {
-    value(fmt::format("saker:{}", name), kind, help, read);
+    value(fmt::format("saker_{}", name), kind, help, read);
     value(fmt::format("vllm:{}", name), kind, help, read);
   }
 
@@ -112,7 +112,7 @@ double count_of(const ModelCard& card) {
 
 void add_models(Page& page) {
   page.value(
-      "saker:model_loaded",
+      "saker_model_loaded",
       "gauge",
       "1 for a model that is loaded.",
       [](const ModelCard& card) {
@@ -123,7 +123,7 @@ void add_models(Page& page) {
       }
   );
   page.value(
-      "saker:model_waiting",
+      "saker_model_waiting",
       "gauge",
       "Requests that wait for a model to be loaded.",
       [](const ModelCard& card) { return static_cast<double>(card.state.waiting); }
@@ -146,30 +146,39 @@ void add_tokens(Page& page) {
 
 }  // namespace
 
-std::string metrics_text(const ModelCatalog& catalog, std::uint64_t http_requests) {
+std::string metrics_text(
+    const ModelCatalog& catalog, std::uint64_t http_requests, const spans::SpanQueue* spans
+) {
   Page page(catalog.cards());
   page.both("num_requests_running", "gauge", "Generations that run.", [](const ModelCard& card) {
     return static_cast<double>(card.counters->running.load() - card.counters->waiting.load());
   });
   page.both("num_requests_waiting", "gauge", "Generations that wait for their first event.", count_of<&Counters::waiting>);
   page.number(
-      "saker:peak_memory_bytes",
+      "saker_peak_memory_bytes",
       "gauge",
       "The most memory that the process had.",
       static_cast<double>(peak_memory_bytes())
   );
   page.number(
-      "saker:usable_memory_bytes",
+      "saker_usable_memory_bytes",
       "gauge",
       "Memory that the process may have.",
       static_cast<double>(usable_memory_bytes())
   );
   page.number(
-      "saker:http_requests_total",
+      "saker_http_requests_total",
       "counter",
       "Requests of HTTP.",
       static_cast<double>(http_requests)
   );
+  if (spans != nullptr) {
+    const auto number = [&](const char* name, const char* what, std::uint64_t value) {
+      page.number(name, "counter", what, static_cast<double>(value));
+    };
+    number("saker_spans_sent_total", "Spans that the collector took.", spans->sent());
+    number("saker_spans_dropped_total", "Spans that it did not take in time.", spans->dropped());
+  }
   add_models(page);
   page.both(
       "prefix_cache_queries_total",
@@ -179,7 +188,7 @@ std::string metrics_text(const ModelCatalog& catalog, std::uint64_t http_request
   );
   page.both("prefix_cache_hits_total", "counter", "Tokens of prompts that the prefix cache had.", count_of<&Counters::cached_tokens>);
   add_tokens(page);
-  page.reasons("saker:request_success_total", "Ends of generations by reason.");
+  page.reasons("saker_request_success_total", "Ends of generations by reason.");
   page.reasons("vllm:request_success_total", "Ends of generations by reason.");
   page.both("admission_rejections_total", "counter", "Requests that found the queue full.", count_of<&Counters::rejected>);
   page.histogram<&Counters::first_token_seconds>(

@@ -5,6 +5,7 @@
 // at once under any load.
 
 #include "saker/server/models/model_catalog.h"
+#include "saker/server/spans/span_queue.h"
 
 #include <cstdint>
 #include <string>
@@ -12,6 +13,9 @@
 namespace saker::server {
 
 // Saker's own names, and those of vLLM that routers and dashboards read; a line for each model.
-std::string metrics_text(const ModelCatalog& catalog, std::uint64_t http_requests);
+// `spans` may be null.
+std::string metrics_text(
+    const ModelCatalog& catalog, std::uint64_t http_requests, const spans::SpanQueue* spans
+);
 
 }  // namespace saker::server

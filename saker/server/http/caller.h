@@ -21,6 +21,7 @@ struct Report {
   std::int64_t cached_tokens = 0;  // Of the prompt's.
   std::int64_t generated_tokens = 0;
   double first_token_seconds = 0.0;  // The first choice's; 0: there is none.
+  double seconds = 0.0;              // All of it took.
   std::string finish = {};           // "stop", "length", "cancelled" or "failed".
 };
 

@@ -11,6 +11,8 @@ extern const std::string_view kHighlightJs;
 extern const std::string_view kIndexHtml;
 extern const std::string_view kKatexJs;
 extern const std::string_view kLicensesTxt;
+extern const std::string_view kPdfJs;        // By gzip.
+extern const std::string_view kPdfWorkerJs;  // By gzip.
 extern const std::string_view kPolicyTxt;
 
 }  // namespace saker::server::page

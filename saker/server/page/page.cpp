@@ -15,6 +15,7 @@ struct File {
   std::string_view path;
   std::string_view content_type;
   std::string_view content;
+  std::string_view encoding = {};
 };
 
 const std::array kFiles = {
@@ -22,6 +23,8 @@ const std::array kFiles = {
     File{"/page/highlight.js", "text/javascript; charset=utf-8", kHighlightJs},
     File{"/page/katex.js", "text/javascript; charset=utf-8", kKatexJs},
     File{"/page/licenses.txt", "text/plain; charset=utf-8", kLicensesTxt},
+    File{"/page/pdf.js", "text/javascript; charset=utf-8", kPdfJs, "gzip"},
+    File{"/page/pdf.worker.js", "text/javascript; charset=utf-8", kPdfWorkerJs, "gzip"},
 };
 
 bool is_browser(const http::Request& request) {
@@ -49,6 +52,9 @@ http::Response response_to(const http::Request& request, const File& file, const
               {"Cross-Origin-Opener-Policy", "same-origin"},
           }
   };
+  if (!file.encoding.empty()) {
+    response.headers.push_back({"Content-Encoding", std::string(file.encoding)});
+  }
   if (request.header("If-None-Match") == tag) {
     response.status = 304;
   } else {

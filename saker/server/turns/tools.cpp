@@ -37,12 +37,13 @@ std::string named_function(Fields& fields, const Json& given) {
 }
 
 std::string name_of(Fields& tool) {
-  const Json* function = tool.object("function");
-  if (function == nullptr) {
-    return tool.text("name").value_or("");
+  for (const std::string kind : {"function", "custom"}) {
+    if (const Json* found = tool.object(kind)) {
+      Fields inner(*found, tool.path_of(kind));
+      return inner.text("name").value_or("");
+    }
   }
-  Fields inner(*function, tool.path_of("function"));
-  return inner.text("name").value_or("");
+  return tool.text("name").value_or("");
 }
 
 // {"type": "allowed_tools", "mode", "tools": […]}: the answer may call no other ones. OpenAI's chats

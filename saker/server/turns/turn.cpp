@@ -103,6 +103,7 @@ class Turn : public std::enable_shared_from_this<Turn> {
       return;
     }
     report_.model = model_->name();
+    report_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     exchange_->report(report_);
     streams_.clear();  // Cancels what runs.
     seen();

@@ -32,19 +32,19 @@ const text::Tokenizer& tokenizer_of(const ServedModel& model) {
 
 // The prompt of a chat's body.
 std::string rendered(Fields& fields, const ServedModel& model) {
-  openai::check_messages(fields.required("messages"), "messages");
+  const Json messages = openai::read_messages(fields.required("messages"), "messages");
   if (model.model().chat_template() == nullptr) {
     throw ApiError(400, "the model has no chat template").with_code("unsupported_value");
   }
   text::RenderOptions options;
-  options.tools = openai::read_tools(fields);
+  options.tools = openai::read_tools(fields).functions;
   options.continues_last = fields.flag("continue_final_message").value_or(false);
   options.add_generation_prompt = fields.flag("add_generation_prompt").value_or(true);
   if (const Json* kwargs = fields.object("chat_template_kwargs")) {
     options.template_kwargs = *kwargs;
   }
   fields.refuse({"chat_template"});
-  return model.model().chat_template()->render(*fields.find("messages"), options);
+  return model.model().chat_template()->render(messages, options);
 }
 
 Json pieces_of(const std::vector<std::int32_t>& tokens, const text::Tokenizer& tokenizer) {

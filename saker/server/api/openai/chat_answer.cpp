@@ -6,11 +6,13 @@
 #include "saker/server/api/openai/usage.h"
 #include "saker/server/turns/collected_answer.h"
 #include "saker/server/turns/content_tokens.h"
+#include "saker/server/turns/custom_tool.h"
 #include "saker/server/turns/token_json.h"
 #include "saker/server/turns/wire.h"
 #include "saker/text/tokenizer.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -31,7 +33,10 @@ class ChatEncoder : public Encoder {
   struct Choice {
     ContentTokens tokens;
     int calls = 0;
+    std::optional<text::CallArguments> input = {};  // A custom tool gets it at once.
   };
+
+  bool is_custom(const std::string& tool) const { return answering_.custom_tools.contains(tool); }
 
   Json logprobs_json(const std::vector<engine::TokenEvent>& tokens) const {
     return token_logprobs(tokens, tokenizer_);
@@ -86,6 +91,10 @@ class ChatChunks : public ChatEncoder {
   void add(engine::Event event, std::string& out) override {
     Choice& one = choice(event);
     const int index = event.choice;
+    if (!std::holds_alternative<engine::TokenEvent>(event.what) &&
+        !std::holds_alternative<text::CallArguments>(event.what)) {
+      send_input(index, one, out);
+    }
     if (auto* token = std::get_if<engine::TokenEvent>(&event.what)) {
       usage_.add_token();
       one.tokens.add(std::move(*token));
@@ -97,19 +106,18 @@ class ChatChunks : public ChatEncoder {
     } else if (const auto* call = std::get_if<text::CallOpened>(&event.what)) {
       one.tokens.drop();
       one.calls = std::max(one.calls, call->index + 1);
-      send_call(
-          index,
-          {{"index", call->index},
-           {"id", call->id},
-           {"type", "function"},
-           {"function", {{"name", call->name}, {"arguments", ""}}}},
-          out
-      );
+      open_call(index, one, *call, out);
     } else if (const auto* arguments = std::get_if<text::CallArguments>(&event.what)) {
       one.tokens.drop();
-      send_call(
-          index, {{"index", arguments->index}, {"function", {{"arguments", arguments->text}}}}, out
-      );
+      if (one.input) {
+        one.input->text += arguments->text;
+      } else {
+        send_call(
+            index,
+            {{"index", arguments->index}, {"function", {{"arguments", arguments->text}}}},
+            out
+        );
+      }
     } else if (const auto* end = std::get_if<engine::End>(&event.what)) {
       usage_.add(*end->result, 0);
       send(index, Json::object(), out, end->result.get());
@@ -144,6 +152,29 @@ class ChatChunks : public ChatEncoder {
       }
     }
     send_choice(std::move(chunk), out);
+  }
+
+  void open_call(int index, Choice& one, const text::CallOpened& call, std::string& out) {
+    const bool takes_text = is_custom(call.name);
+    Json opened = {
+        {"index", call.index}, {"id", call.id}, {"type", takes_text ? "custom" : "function"}
+    };
+    if (takes_text) {
+      opened["custom"] = {{"name", call.name}, {"input", ""}};
+      one.input = {.index = call.index, .text = {}};
+    } else {
+      opened["function"] = {{"name", call.name}, {"arguments", ""}};
+    }
+    send_call(index, std::move(opened), out);
+  }
+
+  // The input of a custom tool is known when the arguments are whole.
+  void send_input(int index, Choice& one, std::string& out) {
+    if (const auto whole = std::exchange(one.input, std::nullopt)) {
+      send_call(
+          index, {{"index", whole->index}, {"custom", {{"input", custom_input(whole->text)}}}}, out
+      );
+    }
   }
 
   void send_call(int index, Json call, std::string& out) {
@@ -236,6 +267,21 @@ class WholeChat : public ChatEncoder {
     std::shared_ptr<const engine::GenerateResult> result;
   };
 
+  Json call_json(const Call& call) const {
+    if (is_custom(call.name)) {
+      return {
+          {"id", call.id},
+          {"type", "custom"},
+          {"custom", {{"name", call.name}, {"input", custom_input(call.arguments)}}},
+      };
+    }
+    return {
+        {"id", call.id},
+        {"type", "function"},
+        {"function", {{"name", call.name}, {"arguments", call.arguments}}},
+    };
+  }
+
   Json choice_json(int index, const Choice& one, const Texts& texts) const {
     const bool only_calls = texts.content.empty() && !texts.calls.empty();
     Json message = {
@@ -251,11 +297,7 @@ class WholeChat : public ChatEncoder {
     if (!texts.calls.empty()) {
       Json& calls = message["tool_calls"] = Json::array();
       for (const auto& [_, call] : texts.calls) {
-        calls.push_back(
-            {{"id", call.id},
-             {"type", "function"},
-             {"function", {{"name", call.name}, {"arguments", call.arguments}}}}
-        );
+        calls.push_back(call_json(call));
       }
     }
     Json result = {{"index", index}, {"message", std::move(message)}};

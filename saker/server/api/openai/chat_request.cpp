@@ -4,6 +4,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/api/openai/prompt_logprobs.h"
 #include "saker/server/turns/api_error.h"
+#include "saker/server/turns/custom_tool.h"
 #include "saker/server/turns/sampling_fields.h"
 #include "saker/server/turns/tools.h"
 
@@ -43,7 +44,22 @@ void check_content(const Json& message, const std::string& path) {
   }
 }
 
-void check_calls(const Json& message, const std::string& path) {
+// {"type": "custom", "custom": {"name", "input"}} as a call of the function that stands for the tool.
+void read_custom_call(Json& call, const std::string& path) {
+  Fields outer(call, path);
+  outer.required("custom");
+  Fields custom(*outer.object("custom"), path + ".custom");
+  custom.required("name");
+  custom.required("input");
+  Json function = {
+      {"name", *custom.text("name")}, {"arguments", custom_arguments(*custom.text("input"))}
+  };
+  call.erase("custom");
+  call["type"] = "function";
+  call["function"] = std::move(function);
+}
+
+void read_calls(Json& message, const std::string& path) {
   const auto found = message.find("tool_calls");
   if (found == message.end() || found->is_null()) {
     return;
@@ -52,8 +68,11 @@ void check_calls(const Json& message, const std::string& path) {
     throw bad_field(path + ".tool_calls", "expected a list, got {}", kind_of(*found));
   }
   for (std::size_t i = 0; i < found->size(); ++i) {
-    const Json& call = (*found)[i];
+    Json& call = (*found)[i];
     const std::string name = fmt::format("{}.tool_calls[{}]", path, i);
+    if (call.is_object() && call.value("type", Json()) == "custom") {
+      read_custom_call(call, name);
+    }
     const bool is_function = call.is_object() && call.contains("function") &&
                              call["function"].is_object() &&
                              call["function"].value("name", Json()).is_string();
@@ -72,26 +91,41 @@ Json as_tools(const Json& functions) {
   return tools;
 }
 
-void check_tools(const Json& tools, const std::string& path) {
+void check_function(Fields& tool, const std::string& path) {
+  tool.required("function");
+  Fields function(*tool.object("function"), path + ".function");
+  function.required("name");
+  if (function.text("name")->empty()) {
+    function.fail("name", "is empty");
+  }
+  function.text("description");
+  function.object("parameters");
+  function.flag("strict");
+}
+
+ChatTools checked_tools(const Json& tools, const std::string& path) {
   if (tools.size() > kMostTools) {
     throw bad_field(path, "expected at most {} tools, got {}", kMostTools, tools.size());
   }
+  ChatTools checked{.functions = Json::array()};
   for (std::size_t i = 0; i < tools.size(); ++i) {
     const std::string name = fmt::format("{}[{}]", path, i);
     Fields tool(tools[i], name);
-    if (const auto type = tool.text("type"); type && *type != "function") {
-      throw bad_field(name + ".type", "expected function, got {}", quote(*type));
+    const std::string type = tool.text("type").value_or("function");
+    if (type == "custom") {
+      tool.required("custom");
+      Fields custom(*tool.object("custom"), name + ".custom");
+      checked.functions->push_back(custom_tool(custom));
+      checked.custom.insert(*custom.text("name"));
+      continue;
     }
-    tool.required("function");
-    Fields function(*tool.object("function"), name + ".function");
-    function.required("name");
-    if (function.text("name")->empty()) {
-      function.fail("name", "is empty");
+    if (type != "function") {
+      throw bad_field(name + ".type", "expected function or custom, got {}", quote(type));
     }
-    function.text("description");
-    function.object("parameters");
-    function.flag("strict");
+    check_function(tool, name);
+    checked.functions->push_back(tools[i]);
   }
+  return checked;
 }
 
 void read_response_format(Fields& fields, engine::Request& request) {
@@ -200,7 +234,8 @@ std::optional<std::string> read_prediction(Fields& fields) {
 
 }  // namespace
 
-void check_messages(const Json& messages, const std::string& path) {
+Json read_messages(const Json& given, const std::string& path) {
+  Json messages = given;
   if (!messages.is_array() || messages.empty() || messages.size() > kMostMessages) {
     throw bad_field(
         path,
@@ -222,11 +257,12 @@ void check_messages(const Json& messages, const std::string& path) {
     }
     has_turn = has_turn || (role != "system" && role != "developer");
     check_content(messages[i], name);
-    check_calls(messages[i], name);
+    read_calls(messages[i], name);
   }
   if (!has_turn) {
     throw bad_field(path, "there is nothing to answer: all messages are the system's");
   }
+  return messages;
 }
 
 bool read_continuation(Fields& fields) {
@@ -257,19 +293,16 @@ void read_streaming(Fields& fields, Answering& answering) {
   }
 }
 
-std::optional<Json> read_tools(Fields& fields) {
+ChatTools read_tools(Fields& fields) {
   const Json* tools = fields.list("tools");
   const Json* functions = fields.list("functions");
   if (tools != nullptr && !tools->empty()) {
-    check_tools(*tools, fields.path_of("tools"));
-    return *tools;
+    return checked_tools(*tools, fields.path_of("tools"));
   }
   if (functions != nullptr && !functions->empty()) {
-    Json converted = as_tools(*functions);
-    check_tools(converted, fields.path_of("functions"));
-    return converted;
+    return checked_tools(as_tools(*functions), fields.path_of("functions"));
   }
-  return std::nullopt;
+  return {};
 }
 
 ChatRequest read_chat(const Json& body, const ServedModel& model) {
@@ -279,9 +312,10 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   const FoundModel found = model.find(fields.text("model").value_or(""));
   chat.answering.model = found.name;
   request.placement.adapter = found.adapter;
-  check_messages(fields.required("messages"), "messages");
-  request.prompt.messages = *fields.find("messages");
-  request.prompt.tools = read_tools(fields);
+  request.prompt.messages = read_messages(fields.required("messages"), "messages");
+  ChatTools tools = read_tools(fields);
+  request.prompt.tools = std::move(tools.functions);
+  chat.answering.custom_tools = std::move(tools.custom);
   read_tool_choice(fields, request);
   read_sampling(fields, model, request);
   read_stop(fields, "stop", request);

@@ -9,6 +9,7 @@
 #include "saker/server/turns/served_model.h"
 
 #include <optional>
+#include <set>
 #include <string>
 
 namespace saker::server::openai {
@@ -24,6 +25,7 @@ struct Answering {
   std::optional<int> prompt_top = {};  // Alternatives per token of the prompt (prompt_logprobs.h).
   Json prompt_logprobs = {};           // Once they are known.
   std::string service_tier = "default";
+  std::set<std::string> custom_tools = {};  // Names of tools whose input is text.
 };
 
 struct ChatRequest {
@@ -34,8 +36,9 @@ struct ChatRequest {
 // Throws a 400, or a 404 for an unknown model.
 ChatRequest read_chat(const Json& body, const ServedModel& model);
 
-// A list of messages with known roles. Throws a 400.
-void check_messages(const Json& messages, const std::string& path);
+// A list of messages with known roles, as templates take it: calls of custom tools are calls of
+// functions. Throws a 400.
+Json read_messages(const Json& messages, const std::string& path);
 
 // `continue_final_message`: the answer continues the last message.
 bool read_continuation(Fields& fields);
@@ -43,7 +46,12 @@ bool read_continuation(Fields& fields);
 // `stream`, `stream_options`, and members that change nothing.
 void read_streaming(Fields& fields, Answering& answering);
 
-// Tools in OpenAI's form; none for an empty list. Throws a 400.
-std::optional<Json> read_tools(Fields& fields);
+struct ChatTools {
+  std::optional<Json> functions = {};  // In OpenAI's form; none for an empty list.
+  std::set<std::string> custom = {};   // Names of those whose input is text.
+};
+
+// Throws a 400.
+ChatTools read_tools(Fields& fields);
 
 }  // namespace saker::server::openai

@@ -2,9 +2,9 @@
 #include "saker/server/api/responses/answer.h"
 
 #include "saker/base/json/json_numbers.h"
-#include "saker/server/api/responses/custom_tool.h"
 #include "saker/server/turns/collected_answer.h"
 #include "saker/server/turns/content_tokens.h"
+#include "saker/server/turns/custom_tool.h"
 #include "saker/server/turns/token_json.h"
 #include "saker/server/turns/wire.h"
 

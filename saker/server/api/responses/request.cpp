@@ -2,7 +2,7 @@
 #include "saker/server/api/responses/request.h"
 
 #include "saker/base/utf8.h"
-#include "saker/server/api/responses/custom_tool.h"
+#include "saker/server/turns/custom_tool.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/sampling_fields.h"
 #include "saker/server/turns/tools.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/server/api/responses/custom_tool.h"
+#include "saker/server/turns/custom_tool.h"
 
 #include "saker/base/error.h"
 #include "saker/base/json/json_numbers.h"
@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace saker::server::responses {
+namespace saker::server {
 namespace {
 
 constexpr const char* kInput = "input";
@@ -27,17 +27,22 @@ void add_format(Fields& tool, std::string& description, Json& function, Json& sc
   if (type != "grammar") {
     format.fail("type", "expected text or grammar, got " + quote(type));
   }
-  format.required("syntax");
-  format.required("definition");
-  const std::string syntax = *format.text("syntax");
-  const std::string definition = *format.text("definition");
+  const Json* nested = format.object("grammar");
+  Fields grammar(
+      nested == nullptr ? *given : *nested,
+      nested == nullptr ? tool.path_of("format") : format.path_of("grammar")
+  );
+  grammar.required("syntax");
+  grammar.required("definition");
+  const std::string syntax = *grammar.text("syntax");
+  const std::string definition = *grammar.text("definition");
   if (syntax == "regex") {
     schema["pattern"] = "^(?:" + definition + ")$";
     function["strict"] = true;
   } else if (syntax == "lark") {
     description += "\nThe input has to fit this Lark grammar:\n" + definition;
   } else {
-    format.fail("syntax", "expected lark or regex, got " + quote(syntax));
+    grammar.fail("syntax", "expected lark or regex, got " + quote(syntax));
   }
 }
 
@@ -73,4 +78,4 @@ std::string custom_input(const std::string& arguments) {
   }
 }
 
-}  // namespace saker::server::responses
+}  // namespace saker::server

@@ -9,10 +9,11 @@
 
 #include <string>
 
-namespace saker::server::responses {
+namespace saker::server {
 
-// The function that stands for a tool of the type "custom". A regular expression of its format is
-// a constraint; a Lark grammar is told to the model, and not enforced. Throws a 400.
+// The function that stands for a custom tool, {"name", "description", "format"}. A regular expression
+// of its format is a constraint; a Lark grammar is told to the model, and not enforced. OpenAI's
+// chats have a grammar's members in another object. Throws a 400.
 Json custom_tool(Fields& tool);
 
 // Arguments of the function for this input, and the input of these arguments. Arguments that are
@@ -20,4 +21,4 @@ Json custom_tool(Fields& tool);
 std::string custom_arguments(const std::string& input);
 std::string custom_input(const std::string& arguments);
 
-}  // namespace saker::server::responses
+}  // namespace saker::server
