@@ -9,6 +9,7 @@
 #include "saker/models/assistant.h"
 #include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"
+#include "saker/models/eagle3_config.h"
 #include "saker/models/model.h"
 #include "saker/models/tensor_roster.h"
 
@@ -28,6 +29,10 @@ struct Design {
 Design design_of(const Json& config, const TensorMap& tensors) {
   if (models::is_dflash_config(config)) {
     models::read_dflash_config(config);
+    return {.config = config, .roster = std::nullopt, .warning = {}};
+  }
+  if (models::is_eagle3_config(config)) {
+    models::read_eagle3_config(config);
     return {.config = config, .roster = std::nullopt, .warning = {}};
   }
   if (models::is_assistant_config(config)) {
