@@ -28,7 +28,7 @@ from safetensors.torch import save_file
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests/golden/eagle3"
 PROMPT, NEW, DEPTH = 9, 40, 4
-STEPS, ANCHORS, RATE = 40, 3, 5e-3
+ANCHORS, RATE = 3, 5e-3
 
 BASE = dict(hidden_size=32, num_hidden_layers=6, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
             head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512, tie_word_embeddings=False)
@@ -43,22 +43,22 @@ HEAD = dict(model_type="llama", hidden_size=32, num_hidden_layers=1, intermediat
 # `read`: the layers of the target whose inputs are read; the number of layers: its final row.
 CASES = {
     # As SpecForge and SafeAILab write them.
-    "flat": dict(target=QWEN3, known=80, read=[2, 3, 3], prefix="midlayer.",
+    "flat": dict(target=QWEN3, known=80, steps=40, read=[2, 3, 3], prefix="midlayer.",
                  config=dict(HEAD, architectures=["LlamaForCausalLMEagle3"], draft_vocab_size=80)),
     # As Model Optimizer does: the layers' outputs are named; the whole vocabulary by the target's head.
-    "optimizer": dict(target=GPT_OSS, known=96, read=[2, 4, 6], prefix="midlayer.", config=dict(
+    "optimizer": dict(target=GPT_OSS, known=96, steps=40, read=[2, 4, 6], prefix="midlayer.", config=dict(
         HEAD, architectures=["LlamaForCausalLMEagle3"], draft_vocab_size=96,
         eagle_config=dict(eagle_aux_hidden_state_layer_ids=[1, 3, 5], use_aux_hidden_state=True, norm_before_fc=True,
                           use_input_layernorm_in_first_layer=True, use_last_layernorm=True, use_mtp_layernorm=False))),
     # vLLM's speculators: another width with an embedding of its own, two layers, norms everywhere, a window.
-    "speculators": dict(target=LLAMA, known=64, read=[0, 2, 5], prefix="layers.0.", config=dict(
+    "speculators": dict(target=LLAMA, known=64, steps=40, seed=14, read=[0, 2, 5], prefix="layers.0.", config=dict(
         architectures=["Eagle3Speculator"], speculators_model_type="eagle3", draft_vocab_size=64, target_hidden_size=32,
         eagle_aux_hidden_state_layer_ids=[0, 2, 5], norm_before_residual=True, fc_norm=True, norm_output=True,
         speculators_config=dict(algorithm="eagle3"),
         transformer_layer_config=dict(HEAD, hidden_size=24, num_hidden_layers=2, sliding_window=7,
                                       layer_types=["sliding_attention", "full_attention"]))),
     # Reads the final row alone; norms of each head as a Qwen 3 has them.
-    "final": dict(target=QWEN3, known=80, read=[6], prefix="midlayer.", config=dict(
+    "final": dict(target=QWEN3, known=80, steps=40, read=[6], prefix="midlayer.", config=dict(
         HEAD, architectures=["LlamaForCausalLMEagle3"], model_type="qwen3", draft_vocab_size=80,
         eagle_config=dict(use_aux_hidden_state=False))),
 }
@@ -183,7 +183,8 @@ def features_of(model, ids, read):
         hooks = [layer.register_forward_pre_hook(lambda _, args, kw: inputs.append((args or (kw["hidden_states"],))[0][0]),
                                                  with_kwargs=True) for layer in model.model.layers]
         outputs = []
-        hooks += [model.model.layers[-1].register_forward_hook(lambda _, args, out: outputs.append(out[0] if isinstance(out, tuple) else out))]
+        hooks.append(model.model.layers[-1].register_forward_hook(
+            lambda _, args, out: outputs.append(out[0] if isinstance(out, tuple) else out)))
         final = model.model(ids[None]).last_hidden_state[0]
         for hook in hooks:
             hook.remove()
@@ -193,14 +194,14 @@ def features_of(model, ids, read):
     return torch.stack([(inputs + [last])[i] for i in read], 1)
 
 
-def learn(head, ids, start):
+def learn(head, ids, start, steps):
     """The tokens after `start` by heart, in chains as they are drafted."""
     features = features_of(head.model, ids, head.read)
     optimizer = torch.optim.Adam(head.weights.values(), RATE)
     anchors = torch.arange(start, len(ids) - DEPTH)
     places = torch.full((head.model.config.vocab_size,), -100)
     places[head.known] = torch.arange(len(head.known))
-    for _ in range(STEPS):
+    for _ in range(steps):
         loss = 0.0
         for anchor in anchors[torch.randperm(len(anchors))[:ANCHORS]].tolist():
             wanted = ids[anchor:anchor + DEPTH]
@@ -220,12 +221,12 @@ def known_tokens(ids, count, vocab_size):
 
 
 def make(name, case, out):
-    torch.manual_seed(13)
+    torch.manual_seed(case.get("seed", 13))
     model = make_model(case["target"])
     prompt = torch.randint(1, case["target"]["vocab_size"], (PROMPT,))
     ids = greedy(model, prompt, NEW)
     head = Head(case, model, known_tokens(ids, case["known"], case["target"]["vocab_size"]))
-    learn(head, ids, PROMPT)
+    learn(head, ids, PROMPT, case["steps"])
     features = features_of(model, ids, head.read)
     rounds, context = [], PROMPT + 1  # The first token comes without a draft.
     with torch.no_grad():

@@ -33,7 +33,9 @@ Design design_of(const Json& config, const TensorMap& tensors) {
   }
   if (models::is_eagle3_config(config)) {
     models::read_eagle3_config(config);
-    return {.config = config, .roster = std::nullopt, .warning = {}};
+    Json own = config;
+    own.erase("tie_word_embeddings");  // A head tensor is used all the same.
+    return {.config = std::move(own), .roster = std::nullopt, .warning = {}};
   }
   if (models::is_assistant_config(config)) {
     models::read_assistant_config(config);
