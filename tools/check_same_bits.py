@@ -83,12 +83,14 @@ def model_cases(name: str, model: Path) -> list[Case]:
 
 def drafted_cases() -> list[Case]:
     story = ("-p", STORY)
-    kinds = {"draft": DRAFTS / "small", "mtp": DRAFTS / "mtp", "dflash": DEMO / "draft"}
+    kinds = {"draft": DRAFTS / "small", "mtp": DRAFTS / "mtp", "eagle3": DRAFTS / "eagle3", "dflash": DEMO / "draft"}
     cases = [answered(f"demo {kind}", DEMO, "--draft", str(draft), "--speculate", kind, *SAMPLED, prompt=story) for kind, draft in kinds.items()]
     for family in ("dflash", "assistant"):
         for draft in sorted((GOLDEN / family).iterdir()):
             if draft.name != "target":
                 cases.append(answered(f"{family}/{draft.name}", GOLDEN / family / "target", "--draft", str(draft)))
+    for draft in sorted((GOLDEN / "eagle3").iterdir()):
+        cases.append(answered(f"eagle3/{draft.name}", draft / "target", "--draft", str(draft)))
     return cases
 
 
@@ -102,7 +104,7 @@ def adapter_cases() -> list[Case]:
 
 def is_target(folder: Path) -> bool:
     kind = folder.relative_to(GOLDEN).parts[0]
-    return kind not in ("adapters", "dflash", "assistant", "embedding") or folder.name == "target"
+    return kind not in ("adapters", "dflash", "eagle3", "assistant", "embedding") or folder.name == "target"
 
 
 def embedding_cases() -> list[Case]:

@@ -51,7 +51,7 @@ def make_model(config):
     with torch.no_grad():
         for name, value in model.named_parameters():
             if "norm" in name:
-                plain = config["model_type"] == "qwen3" or "linear_attn" in name
+                plain = not config["model_type"].startswith("qwen3_5") or "linear_attn" in name
                 value.copy_((1.0 if plain else 0.0) + 0.2 * torch.randn_like(value))
             elif value.ndim >= 2 and "conv1d" not in name:
                 scale = 2.0 if "embed" in name or "lm_head" in name else 1.0

@@ -9,6 +9,7 @@
 #include "saker/generate/batch_generator.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
+#include "saker/generate/drafters/eagle3.h"
 #include "saker/generate/drafters/mtp.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
@@ -60,6 +61,9 @@ struct Pair {
     if (draft.dflash) {
       kind = DrafterKind::kDflash;
       inner = std::make_unique<Dflash>(*draft.dflash, *model);
+    } else if (draft.eagle3) {
+      kind = DrafterKind::kEagle3;
+      inner = std::make_unique<Eagle3>(*draft.eagle3, *model);
     } else if (draft.mtp) {
       kind = DrafterKind::kMtp;
       inner = std::make_unique<Mtp>(*draft.mtp, *model);

@@ -87,7 +87,7 @@ class GenerateOptions(TypedDict, total=False):
     """The stream has an event for each token."""
     speculate: str
     """Source of draft tokens; the answer stays the same [the draft that is loaded, else the model's MTP head]. Values:
-    none, prompt-lookup, draft, mtp, dflash."""
+    none, prompt-lookup, draft, mtp, dflash, eagle3."""
     acceptance: str
     """Drafts to take: coupled, those that sampling without drafts chooses; rejection, more, for another answer of the
     same distribution [coupled]. Values: coupled, rejection."""

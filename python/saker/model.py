@@ -451,7 +451,7 @@ def load(
     the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` as in ``saker generate``.
 
     ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
-    a DFlash draft or an MTP head of the model, or ``auto`` for what the model's own files bring.
+    a DFlash draft, an EAGLE-3 head or an MTP head of the model, or ``auto`` for what the model's own files bring.
 
     Scores of one view for one list of tokens are kept, the ``cache_entries`` last used ones, so that the same question
     does not run twice. ``trace`` is a file that gets a JSON line for each such question. ``single_view`` refuses a

@@ -4,6 +4,7 @@
 #include "saker/generate/drafters/assistant.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
+#include "saker/generate/drafters/eagle3.h"
 #include "saker/generate/drafters/mtp.h"
 
 #include <memory>
@@ -19,6 +20,7 @@ generate::Speculation speculation_of(const Drafting& drafting, const load::Loade
     case Speculate::kDefault:
       result.drafter = drafting.prediction            ? generate::DrafterKind::kPromptLookup
                        : draft.dflash                 ? generate::DrafterKind::kDflash
+                       : draft.eagle3                 ? generate::DrafterKind::kEagle3
                        : draft.model                  ? generate::DrafterKind::kDraftModel
                        : draft.mtp || draft.assistant ? generate::DrafterKind::kMtp
                                                       : generate::DrafterKind::kNone;
@@ -36,6 +38,9 @@ generate::Speculation speculation_of(const Drafting& drafting, const load::Loade
       break;
     case Speculate::kDflash:
       result.drafter = generate::DrafterKind::kDflash;
+      break;
+    case Speculate::kEagle3:
+      result.drafter = generate::DrafterKind::kEagle3;
       break;
   }
   return result;
@@ -58,6 +63,10 @@ generate::Drafters make_drafters(
   if (draft.dflash) {
     drafters[generate::DrafterKind::kDflash] =
         std::make_unique<generate::Dflash>(*draft.dflash, model);
+  }
+  if (draft.eagle3) {
+    drafters[generate::DrafterKind::kEagle3] =
+        std::make_unique<generate::Eagle3>(*draft.eagle3, model);
   }
   return drafters;
 }

@@ -14,7 +14,7 @@ Speculate parse_speculate(std::string_view name) {
   require(
       found != kSpeculateNames.end(),
       ErrorCode::kInvalidArgument,
-      "speculate: got {:?}, expected none, prompt-lookup, draft, mtp or dflash",
+      "speculate: got {:?}, expected none, prompt-lookup, draft, mtp, dflash or eagle3",
       name
   );
   return found->second;

@@ -29,13 +29,14 @@ enum class DrafterKind : std::uint8_t {
   kDraftModel,
   kMtp,
   kDflash,
+  kEagle3,
   kConstraint
 };
 
 // The names in requests and statistics.
 constexpr std::string_view drafter_name(DrafterKind kind) {
   constexpr std::string_view kNames[] = {
-      "none", "prompt-lookup", "draft", "mtp", "dflash", "constraint"
+      "none", "prompt-lookup", "draft", "mtp", "dflash", "eagle3", "constraint"
   };
   return kNames[static_cast<std::size_t>(kind)];
 }

@@ -5,13 +5,16 @@
 #include "saker/generate/prompt_lookup.h"
 #include "saker/nn/recurrent_rows.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace saker::generate {
 
@@ -31,11 +34,23 @@ std::string_view what_it_needs(DrafterKind kind) {
   switch (kind) {
     case DrafterKind::kDflash:
       return "a DFlash draft";
+    case DrafterKind::kEagle3:
+      return "an EAGLE-3 head as its draft";
     case DrafterKind::kMtp:
       return "a model that brings an MTP head, or one as its draft";
     default:
       return "a draft model";
   }
+}
+
+// The names of drafters: "prompt-lookup, mtp".
+template <typename Sources>
+std::string names_of(const Sources& sources) {
+  std::vector<std::string_view> names;
+  for (const auto& [kind, source] : sources) {
+    names.push_back(drafter_name(kind));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // Most tokens that this draft may have.
@@ -79,9 +94,10 @@ Drafting Speculator::start(const SequenceRequest& request) const {
   require(
       source != sources_.end(),
       ErrorCode::kUnsupported,
-      "speculate: {} needs {}",
+      "speculate: {} needs {}; there is {}",
       drafter_name(wanted.drafter),
-      what_it_needs(wanted.drafter)
+      what_it_needs(wanted.drafter),
+      names_of(sources_)
   );
   try {
     drafting.state = source->second.drafter->start(request);

@@ -63,6 +63,20 @@ LoadedDraft load_dflash(importers::ModelFolder folder, const models::ModelInfo& 
   return loaded;
 }
 
+LoadedDraft load_eagle3(importers::ModelFolder folder, const models::ModelInfo& target) {
+  LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
+  const models::Eagle3Config read = models::read_eagle3_config(folder.config);
+  models::check_target(read, target);
+  const DraftWeights weights(
+      models::eagle3_tensors(std::move(folder.read.tensors)),
+      folder.config,
+      std::move(folder.read.errors)
+  );
+  loaded.eagle3 = std::make_unique<const models::Eagle3Head>(read, target, *weights);
+  weights.warn_of_unused(loaded);
+  return loaded;
+}
+
 LoadedDraft load_assistant(importers::ModelFolder folder, const models::ModelInfo& target) {
   LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
   const auto read = models::read_assistant_config(folder.config);
@@ -101,6 +115,9 @@ std::string_view draft_kind(const Json& config, std::span<const std::string> ten
   if (models::is_dflash_config(config)) {
     return "DFlash draft";
   }
+  if (models::is_eagle3_config(config)) {
+    return "EAGLE-3 head";
+  }
   if (models::is_assistant_config(config)) {
     return "assistant";
   }
@@ -113,6 +130,9 @@ LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo
     importers::ModelFolder folder = importers::read_model_folder(dir);
     if (models::is_dflash_config(folder.config)) {
       return load_dflash(std::move(folder), target);
+    }
+    if (models::is_eagle3_config(folder.config)) {
+      return load_eagle3(std::move(folder), target);
     }
     if (models::is_assistant_config(folder.config)) {
       return load_assistant(std::move(folder), target);

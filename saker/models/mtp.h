@@ -7,13 +7,13 @@
 // S + 2:
 //   x = fc [norm(embed(token S + 1)), norm(final normed row S)]
 //   y = norm(layers(x)),  logits of S + 2 = head(y)
-// For further tokens, y takes the place of the model's hidden state. Immutable. REQUIRES: called on
-// the engine's thread.
+// For further tokens, y takes the place of the model's hidden state.
 
 #include "saker/base/json/json.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/models/decoder_config.h"
+#include "saker/models/draft_head.h"
 #include "saker/models/model.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
@@ -23,6 +23,8 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 namespace saker::models {
 
@@ -31,7 +33,7 @@ inline constexpr int kMaxMtpLayers = 64;
 // The scope of a head's tensors; none: there is no head.
 std::optional<nn::Weights> mtp_scope(const nn::Weights& weights);
 
-class MtpHead {
+class MtpHead final : public DraftHead {
  public:
   // `config`: the model's; `weights`: see mtp_scope. Throws kUnsupported for a model without
   // full-attention layers, kCorruptData naming a tensor that is missing or has another shape.
@@ -41,18 +43,32 @@ class MtpHead {
 
   int vocab_size() const { return config_.vocab_size; }
 
-  // For the rows of the head's own layers.
-  cache::SequenceCache make_cache(const CacheOptions& options) const;
+  std::string_view name() const override { return "MTP head"; }
 
-  // Runs the next tokens of the context's spans, ids int32 [N]. `before` [N, hidden]: the hidden
-  // states before them, by the target or the head itself. Returns normed hidden states [N, hidden],
-  // for the target's head.
+  std::vector<int> captured_layers(const ModelInfo& target) const override {
+    return {target.layer_count};
+  }
+
+  cache::SequenceCache make_cache(const CacheOptions& options) const override;
   mx::array forward(
+      const mx::array& ids,
+      const mx::array& features,
+      nn::ForwardContext& context,
+      const Model& target
+  ) const override;
+
+  mx::array go_on(
       const mx::array& ids,
       const mx::array& before,
       nn::ForwardContext& context,
       const Model& target
-  ) const;
+  ) const override {
+    return forward(ids, before, context, target);
+  }
+
+  mx::array logits(const mx::array& rows, const Model& target) const override {
+    return target.unembed(rows, {});
+  }
 
  private:
   DecoderConfig config_;  // With the head's layers instead of the model's.

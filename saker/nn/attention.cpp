@@ -41,7 +41,7 @@ Attention::Attention(
 )
     : options_(options),
       rope_(std::move(rope)),
-      qkv_(inputs(weights, options), options.hidden),
+      qkv_(inputs(weights, options), options.input > 0 ? options.input : options.hidden),
       output_(weights / options.names.output, options.heads * options.head_dim, options.hidden) {
   if (options.head_norm) {
     q_norm_ = head_norm(weights / options.names.query_norm, options, options.heads);

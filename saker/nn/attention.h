@@ -39,6 +39,7 @@ struct AttentionOptions {
   bool norms_follow_rope = false;        // That norm is after the rotation.
   QueryScaling query_scaling = {};
   bool joined = false;  // q, k and v are one tensor, `qkv_proj`.
+  int input = 0;        // Width of the rows that it reads; 0: `hidden`.
   AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;
@@ -54,7 +55,7 @@ class Attention {
       const Weights& weights, const AttentionOptions& options, std::shared_ptr<const Rope> rope
   );
 
-  // x [N, hidden] -> [N, hidden]; reserves and fills the rows of this layer's caches.
+  // x [N, input] -> [N, hidden]; reserves and fills the rows of this layer's caches.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 
   // As above, added to the target.

@@ -151,15 +151,18 @@ class SmokeTest(unittest.TestCase):
         script("demo_model/train_small.py", *common, "--out", folder / "small", "--layers", 1, "--hidden", 64)
         script("demo_model/train_mtp.py", *common, "--out", folder / "mtp")
         self.assertTrue((folder / "mtp" / "draft" / "model.safetensors").exists())
+        known = ("--taps", 0, "--tokens-known", 40)
+        script("demo_model/train_eagle3.py", *common, *known, "--out", folder / "eagle3")
         export(folder / "small", folder / "small" / "draft")
-        for name in ("dflash", "small"):
+        for name in ("dflash", "eagle3", "small"):
             with self.subTest(draft=name):
                 got = self.ask("-f", str(prompts), "--draft", str(folder / name / "draft"), "--draft-depth", "3")
                 self.assertEqual([row["tokens"] for row in got], [row["tokens"] for row in plain])
                 self.assertGreater(sum(row["stats"]["drafted"] for row in got), 100)
-        for path, name in (("train_dflash/train.py", "dflash"), ("demo_model/train_mtp.py", "mtp"), ("demo_model/train_small.py", "small")):
+        own = {"dflash": block[2:], "eagle3": known, "small": ("--layers", 1, "--hidden", 64)}
+        for name, options in {**own, "mtp": ()}.items():
+            path = "train_dflash/train.py" if name == "dflash" else f"demo_model/train_{name}.py"
             with self.subTest(start=name):
-                options = block[2:] if name == "dflash" else ("--layers", 1, "--hidden", 64) if name == "small" else ()
                 start = ("--steps", 0, "--start", folder / name / "draft")
                 script(path, *common, *options, "--out", folder / f"{name}_more", *start)
                 if name == "small":

@@ -137,7 +137,7 @@ class Drafts(SakerTest):
 
     def test_refusals(self):
         self.fails("generate", DEMO, "-p", "x", "--speculate", "draft", says="draft model")
-        self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup, draft, mtp or dflash", code=2)
+        self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup, draft, mtp, dflash or eagle3", code=2)
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "65", says="0 to 64", code=2)
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "-3", says="0 to 64", code=2)
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "many", says="expected an integer or auto", code=2)

@@ -7,7 +7,7 @@ from saker import DEMO, ROOT, SakerTest
 
 DRAFTS = ROOT / "models" / "demo-drafts"
 # Options that choose a draft: without any, the bundled model uses the one that it brings.
-WAYS = {"dflash": [], "mtp": ["--draft", DRAFTS / "mtp"], "small": ["--draft", DRAFTS / "small"]}
+WAYS = {"dflash": [], "mtp": ["--draft", DRAFTS / "mtp"], "eagle3": ["--draft", DRAFTS / "eagle3"], "small": ["--draft", DRAFTS / "small"]}
 HELD_OUT = [json.loads(line) for line in (ROOT / "tools/demo_model/heldout.jsonl").read_text().splitlines()]
 DEPTH = 7
 
@@ -28,7 +28,7 @@ class TrainedDraftsTest(SakerTest):
     def test_they_change_no_answer_and_are_mostly_right(self):
         plain = self.answers("--draft", "none")
         lookup = self.answers("--speculate", "prompt-lookup", "--draft-depth", DEPTH)
-        for name, least in (("dflash", 3.3), ("mtp", 4.4), ("small", 3.2)):
+        for name, least in (("dflash", 3.3), ("mtp", 4.4), ("eagle3", 2.8), ("small", 3.2)):
             for batch in (1, 8):
                 got = self.answers(*WAYS[name], "--draft-depth", DEPTH, "--batch", batch)
                 for ours, theirs in zip(got, plain, strict=True):

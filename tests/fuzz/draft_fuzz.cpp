@@ -24,7 +24,7 @@ namespace {
 using saker::Json;
 using saker::fuzz::expect;
 
-// Those of tests/golden: for DFlash drafts, assistants and heads.
+// As in tests/golden: for DFlash drafts and EAGLE-3 heads, assistants, and MTP heads.
 const saker::models::ModelInfo& target_of(unsigned byte) {
   static const std::array<saker::models::ModelInfo, 3> targets{{
       {.model_type = "qwen3", .layer_count = 4, .hidden_size = 32, .vocab_size = 96},
@@ -42,7 +42,14 @@ const saker::models::ModelInfo& target_of(unsigned byte) {
 // Bytes of all elements of a tensor; none where that is no matter for such a file.
 std::optional<std::size_t> bytes_of(const Json& tensor) {
   static const std::map<std::string, std::size_t, std::less<>> kBytes{
-      {"BF16", 2}, {"F16", 2}, {"F32", 4}, {"I32", 4}, {"U32", 4}, {"U8", 1}, {"I64", 8}
+      {"BF16", 2},
+      {"F16", 2},
+      {"F32", 4},
+      {"I32", 4},
+      {"U32", 4},
+      {"U8", 1},
+      {"BOOL", 1},
+      {"I64", 8}
   };
   constexpr std::size_t kMax = std::size_t{1} << 20;
   if (!tensor.is_object() || !tensor.contains("dtype") || !tensor.contains("shape") ||
@@ -108,8 +115,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dir.write("model.safetensors", weights_of(input.text()));
   try {
     const auto draft = saker::load::load_draft(dir.path(), target);
-    const int kinds = (draft.model ? 1 : 0) + (draft.dflash ? 1 : 0) + (draft.mtp ? 1 : 0) +
-                      (draft.assistant ? 1 : 0);
+    const int kinds = (draft.model ? 1 : 0) + (draft.dflash ? 1 : 0) + (draft.eagle3 ? 1 : 0) +
+                      (draft.mtp ? 1 : 0) + (draft.assistant ? 1 : 0);
     expect(kinds == 1);
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }

@@ -326,6 +326,8 @@ TEST_F(InspectTest, DraftsDoNotRunAlone) {
   const std::string goldens = SAKER_SOURCE_DIR "/tests/golden/";
   const auto reason_of = [&](const std::string& name) { return inspect(goldens + name).reason; };
   EXPECT_THAT(reason_of("dflash/legacy"), HasSubstr("DFlash draft: runs beside its model"));
+  EXPECT_THAT(reason_of("eagle3/flat"), HasSubstr("EAGLE-3 head: runs beside its model"));
+  EXPECT_THAT(reason_of("eagle3/speculators"), HasSubstr("EAGLE-3 head: runs beside its model"));
   EXPECT_THAT(reason_of("assistant/plain"), HasSubstr("assistant: runs beside its model"));
   EXPECT_TRUE(inspect(goldens + "mtp/qwen3").runnable);
   const Json config = read_json_file(goldens + "mtp/qwen3/config.json");

@@ -33,6 +33,11 @@ class Drafts(DemoTest):
         with saker.load(DEMO, draft=draft) as model:
             self.assertEqual(self.same_answer(model, draft_depth=4).drafter, "dflash")
 
+    def test_a_head(self):
+        with saker.load(DEMO, draft=DEMO.parent / "demo-drafts/eagle3") as model:
+            self.assertEqual(self.same_answer(model, draft_depth=4).drafter, "eagle3")
+            self.assertEqual(self.same_answer(model, speculate="eagle3", draft_depth=2).drafter, "eagle3")
+
     def test_without_a_draft(self):
         self.assertEqual(self.same_answer(self.model).drafter, "none")
         with self.assertRaises(saker.UnsupportedError):

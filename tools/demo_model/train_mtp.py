@@ -10,23 +10,19 @@ Shapes in comments: B sequences, T tokens, A places of a sequence where drafting
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
-from random import Random
 
 import torch
-import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "train_dflash"))
 
-from answers import Answer, draw_anchors, every_anchor, padded, tokens_per_round, wanted_tokens  # noqa: E402
+from chains import Head, parser_of, take, train  # noqa: E402
 from draft import Attention, Mlp, RmsNorm, rotated, shape_for  # noqa: E402
-from fitting import add_options, fit  # noqa: E402
-from target import Target, load_target  # noqa: E402
+from target import Target  # noqa: E402
 
 
 class Layer(nn.Module):
@@ -55,7 +51,7 @@ class Layer(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
-class Mtp(nn.Module):
+class Mtp(Head):
     def __init__(self, shape):
         super().__init__()
         self.shape = shape
@@ -72,11 +68,7 @@ class Mtp(nn.Module):
         return self.fc(torch.cat((self.pre_fc_norm_embedding(embedded), self.pre_fc_norm_hidden(hidden)), -1))
 
     def forward(self, embedded: Tensor, hidden: Tensor, starts: Tensor, steps: int, next_rows) -> list[Tensor]:
-        """Drafts `steps` tokens from each start, the place of the last row that the target has run, [B, A].
-
-        embedded [B, T, hidden]: the tokens' rows; hidden [B, T, hidden]: the target's final rows. `next_rows(step, y)`
-        gives the embedding of the token after the next, for the next step. -> final rows [B, A, hidden] by step.
-        """
+        """`hidden`: the target's final rows, see Head."""
         layer = self.layers[0]
         context_places = torch.arange(hidden.shape[1] - 1, device=hidden.device).expand(len(hidden), -1)
         keys, values = layer.keys_and_values(self.joined(embedded[:, 1:], hidden[:, :-1]), context_places)
@@ -115,73 +107,9 @@ class Mtp(nn.Module):
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
-def take(rows: Tensor, places: Tensor) -> Tensor:
-    """rows [B, T, hidden], places [B, A] -> [B, A, hidden]."""
-    return rows.gather(1, places.unsqueeze(-1).expand(-1, -1, rows.shape[-1]))
-
-
-def inputs(target: Target, group: list[Answer], options: argparse.Namespace) -> tuple[Tensor, Tensor, Tensor]:
-    ids = padded(group, options.device)
-    hidden = target.final_rows(ids)
-    return ids, target.embedding[ids].float(), hidden.float()
-
-
-def loss_of(head: Mtp, target: Target, group: list[Answer], options: argparse.Namespace, rng: Random) -> Tensor:
-    """Cross-entropy of `depth` tokens after some of each answer, the first weighing more; true tokens are read."""
-    ids, embedded, hidden = inputs(target, group, options)
-    anchors = draw_anchors(group, options.starts, rng).to(ids.device)
-    wanted = wanted_tokens(group, ids, anchors, options.depth + 1)
-
-    def next_rows(step: int, _: Tensor) -> Tensor:
-        return take(embedded, (anchors + step + 1).clamp(max=ids.shape[1] - 1))
-
-    rows = torch.stack(head(embedded, hidden, anchors - 1, options.depth, next_rows), -2)
-    logits = rows @ target.head.float().T
-    losses = F.cross_entropy(logits.flatten(0, -2), wanted.flatten(), reduction="none").view_as(wanted)
-    weights = torch.exp(-torch.arange(options.depth) / options.decay).to(ids.device) * (wanted >= 0)
-    return (losses * weights).sum() / weights.sum()
-
-
-@torch.no_grad()
-def right_tokens(head: Mtp, target: Target, group: list[Answer], options: argparse.Namespace) -> Tensor:
-    """How many drafted tokens after each token of an answer are right, [B, A]."""
-    ids, embedded, hidden = inputs(target, group, options)
-    anchors = every_anchor(group).to(ids.device)
-    guessed: list[Tensor] = []
-
-    def next_rows(_: int, y: Tensor) -> Tensor:
-        return target.embedding[(y @ target.head.float().T).argmax(-1)].float()
-
-    for y in head(embedded, hidden, anchors - 1, options.depth, next_rows):
-        guessed.append((y @ target.head.float().T).argmax(-1))
-    wanted = wanted_tokens(group, ids, anchors, options.depth + 1)
-    return (torch.stack(guessed, -1) == wanted).cumprod(-1).sum(-1)
-
-
-def train(options: argparse.Namespace) -> None:
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
-    target = load_target(options.target, options.device, getattr(torch, options.dtype))
-    shape = shape_for(target.config, num_hidden_layers=1, block_size=0, mask_token_id=0, target_layer_ids=())
-    head = Mtp(shape).to(options.device)
-
-    def saved(held_out: list[Answer]) -> str:
-        head.save(options.out / "draft", options.target)
-        rounds = tokens_per_round(held_out, options.tokens, lambda group: right_tokens(head, target, group, options))
-        return f"{rounds:.3f} tokens a round"
-
-    fit(head, options, lambda group, rng: loss_of(head, target, group, options, rng), saved)
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
-    parser.add_argument("--depth", type=int, default=7, help="tokens that it learns to draft at once [7]")
-    parser.add_argument("--starts", type=int, default=8, help="places of an answer in one step [8]")
-    parser.add_argument("--decay", type=float, default=4.0, help="tokens after which the weight of a loss falls to 1/e [4]")
-    return parser.parse_args(arguments)
+def make_head(target: Target, _: object) -> Mtp:
+    return Mtp(shape_for(target.config, num_hidden_layers=1, block_size=0, mask_token_id=0, target_layer_ids=()))
 
 
 if __name__ == "__main__":
-    train(parse())
+    train(parser_of(__doc__).parse_args(), make_head)

@@ -52,8 +52,8 @@ struct EngineOptions {
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
   // affected. No effect, but a warning, if the machine has no int8 products.
   bool fast_prefill = false;
-  // Folder of a draft: a smaller model with the same tokenizer, or a DFlash draft or MTP head made
-  // for this model. Empty: none.
+  // Folder of a draft: a smaller model with the same tokenizer, or a DFlash draft, EAGLE-3 head or
+  // MTP head made for this model. Empty: none.
   std::filesystem::path draft = {};
   bool draft_is_optional = false;  // Only warns if the draft can't be used: nobody asked for it.
   // Requests will have messages: unreadable texts and templates are errors, which end the loading.

@@ -19,6 +19,7 @@ enum class Speculate : std::uint8_t {
   kDraft,         // The draft model.
   kMtp,           // The model's MTP head, or a draft that reads the model's caches.
   kDflash,        // The DFlash draft.
+  kEagle3,        // The EAGLE-3 head.
 };
 
 // The names in records and options; the default has none.
@@ -28,6 +29,7 @@ inline constexpr std::array kSpeculateNames = {
     std::pair<std::string_view, Speculate>{"draft", Speculate::kDraft},
     std::pair<std::string_view, Speculate>{"mtp", Speculate::kMtp},
     std::pair<std::string_view, Speculate>{"dflash", Speculate::kDflash},
+    std::pair<std::string_view, Speculate>{"eagle3", Speculate::kEagle3},
 };
 
 // Throws kInvalidArgument for other names.

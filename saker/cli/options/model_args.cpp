@@ -119,9 +119,9 @@ void add_draft_args(CLI::App& command, ModelArgs& args) {
       .add_option(
           "--draft",
           args.draft,
-          "A smaller model with the same tokenizer, or a DFlash draft or MTP head of the model, "
-          "that drafts tokens: answers stay the same and come sooner; none [draft or drafter in "
-          "the model's folder, its own MTP head]"
+          "A smaller model with the same tokenizer, or a DFlash draft, EAGLE-3 head or MTP head of "
+          "the model, that drafts tokens: answers stay the same and come sooner; none [draft or "
+          "drafter in the model's folder, its own MTP head]"
       )
       ->type_name("MODEL")
       ->group("Drafts");

@@ -9,6 +9,7 @@
 #include "saker/models/assistant.h"
 #include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"
+#include "saker/models/eagle3_config.h"
 #include "saker/models/model.h"
 #include "saker/models/tensor_roster.h"
 
@@ -29,6 +30,12 @@ Design design_of(const Json& config, const TensorMap& tensors) {
   if (models::is_dflash_config(config)) {
     models::read_dflash_config(config);
     return {.config = config, .roster = std::nullopt, .warning = {}};
+  }
+  if (models::is_eagle3_config(config)) {
+    models::read_eagle3_config(config);
+    Json own = config;
+    own.erase("tie_word_embeddings");  // A head tensor is used all the same.
+    return {.config = std::move(own), .roster = std::nullopt, .warning = {}};
   }
   if (models::is_assistant_config(config)) {
     models::read_assistant_config(config);

@@ -34,7 +34,7 @@ struct ConvertOptions {
   std::map<std::string, std::vector<float>, std::less<>> importance = {};
   std::size_t max_shard_bytes = kMaxShardBytes;
   // The folder of a draft, which becomes the target's folder `draft`; empty: none. It may be a
-  // DFlash draft. It is quantized or stays unchanged.
+  // DFlash draft or an EAGLE-3 head. It is quantized or stays unchanged.
   std::filesystem::path draft = {};
   std::optional<QuantizeOptions> draft_quantize = {};
   // Counts the weights' elements. Called from any thread, one at a time. An exception ends the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/generate/drafters/mtp.h"
+#include "saker/generate/drafters/head_drafter.h"
 
 #include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/drafters/pending_hidden.h"
@@ -27,8 +27,8 @@ mx::array row_of(const mx::array& rows, int row) {
 
 }  // namespace
 
-struct Mtp::State final : DraftState {
-  State(const Mtp& drafter, const SequenceRequest& request)
+struct HeadDrafter::State final : DraftState {
+  State(const HeadDrafter& drafter, const SequenceRequest& request)
       : owner(drafter),
         options{.max_kv_size = request.max_kv_size},
         cache(drafter.head_.make_cache(options)),
@@ -59,7 +59,7 @@ struct Mtp::State final : DraftState {
     cache = owner.head_.make_cache(options);
   }
 
-  const Mtp& owner;
+  const HeadDrafter& owner;
   models::CacheOptions options;
   cache::SequenceCache cache;
   DraftSampler sampler;
@@ -69,7 +69,7 @@ struct Mtp::State final : DraftState {
 };
 
 // One proposal while it grows.
-struct Mtp::Part {
+struct HeadDrafter::Part {
   Proposal* proposal;
   State* state;
   std::vector<std::int32_t> context;  // Includes the tokens drafted so far.
@@ -77,16 +77,19 @@ struct Mtp::Part {
   bool going_on = true;
 };
 
-Mtp::Mtp(const models::MtpHead& head, const models::Model& target, std::size_t kept_bytes)
-    : head_(head), target_(target), kept_bytes_(kept_bytes), captured_{target.info().layer_count} {
-  models::check_target(head, target.info());
-}
+HeadDrafter::HeadDrafter(
+    const models::DraftHead& head, const models::Model& target, std::size_t kept_bytes
+)
+    : head_(head),
+      target_(target),
+      kept_bytes_(kept_bytes),
+      captured_(head.captured_layers(target.info())) {}
 
-std::unique_ptr<DraftState> Mtp::start(const SequenceRequest& request) {
+std::unique_ptr<DraftState> HeadDrafter::start(const SequenceRequest& request) {
   return std::make_unique<State>(*this, request);
 }
 
-void Mtp::propose(std::span<Proposal> proposals) {
+void HeadDrafter::propose(std::span<Proposal> proposals) {
   std::vector<State*> states;
   for (const Proposal& proposal : proposals) {
     auto& state = static_cast<State&>(*proposal.state);
@@ -117,7 +120,7 @@ void Mtp::propose(std::span<Proposal> proposals) {
   }
 }
 
-void Mtp::prefill_draft_cache(std::span<State* const> states) const {
+void HeadDrafter::prefill_draft_cache(std::span<State* const> states) const {
   while (true) {
     std::vector<State*> taken;
     std::vector<nn::Span> spans;
@@ -153,13 +156,13 @@ void Mtp::prefill_draft_cache(std::span<State* const> states) const {
   }
 }
 
-void Mtp::choose_tokens(std::vector<Part>& parts) const {
+void HeadDrafter::choose_tokens(std::vector<Part>& parts) const {
   std::vector<mx::array> results;
   results.reserve(parts.size() + 1);
   for (const Part& part : parts) {
     results.push_back(part.last);
   }
-  mx::array logits = mx::contiguous(target_.unembed(joined_rows(results), {}));
+  mx::array logits = mx::contiguous(head_.logits(joined_rows(results), target_));
   results.push_back(logits);
   mx::eval(std::move(results));
   const auto vocab_size = static_cast<std::size_t>(logits.shape(1));
@@ -169,13 +172,13 @@ void Mtp::choose_tokens(std::vector<Part>& parts) const {
         *part.proposal,
         part.context,
         {logits.data<float>() + i * vocab_size, vocab_size},
-        "MTP head"
+        head_.name()
     );
   }
   std::erase_if(parts, [](const Part& part) { return !part.going_on; });
 }
 
-void Mtp::queue_drafted(std::span<Part> parts) const {
+void HeadDrafter::queue_drafted(std::span<Part> parts) const {
   std::vector<nn::Span> spans;
   std::vector<mx::array> before;
   std::vector<std::int32_t> ids;
@@ -185,7 +188,7 @@ void Mtp::queue_drafted(std::span<Part> parts) const {
     ids.push_back(part.context.back());
   }
   nn::ForwardContext context(std::move(spans));
-  const mx::array rows = head_.forward(ids_of(ids), joined_rows(before), context, target_);
+  const mx::array rows = head_.go_on(ids_of(ids), joined_rows(before), context, target_);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].last = row_of(rows, static_cast<int>(i));
   }
