@@ -20,8 +20,10 @@ import sys
 import tempfile
 import zlib
 
+import make_goldens
 import mlx.core as mx
 import numpy as np
+from hybrid_goldens import published_hybrid
 from mlx.utils import tree_flatten
 from mlx_lm import utils
 from mlx_lm.convert import convert
@@ -55,7 +57,46 @@ GLM4_MOE = {"model_type": "glm4_moe", "hidden_size": 128, "intermediate_size": 1
             "topk_group": 1, "routed_scaling_factor": 1.5, "norm_topk_prob": True, "use_qk_norm": True, "attention_bias": True,
             "tie_word_embeddings": False, "partial_rotary_factor": 0.5, "rope_scaling": {"rope_type": "default"},
             "torch_dtype": "bfloat16"}
+AFMOE = {"model_type": "afmoe", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 3, "num_experts": 4,
+         "layer_types": ["sliding_attention", "sliding_attention", "full_attention"], "num_experts_per_tok": 2,
+         "moe_intermediate_size": 96, "num_shared_experts": 1, "num_dense_layers": 1, "route_norm": True, "route_scale": 1.5,
+         "score_func": "sigmoid", "sliding_window": 8, "mup_enabled": True, "tie_word_embeddings": False, "torch_dtype": "bfloat16"}
+LAGUNA = {"model_type": "laguna", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "num_experts": 4,
+          "layer_types": ["full_attention", "sliding_attention"], "num_experts_per_tok": 2, "moe_intermediate_size": 96,
+          "shared_expert_intermediate_size": 96, "sliding_window": 8, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+          "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+                              "sliding_attention": {"rope_type": "default", "rope_theta": 1e3}}}
+MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 64, "mamba_d_state": 16, "mamba_n_groups": 1, "mamba_d_conv": 4, "mamba_expand": 2,
+         "mamba_conv_bias": True, "mamba_proj_bias": False, "attention_bias": False}
+FALCON_H1 = {"model_type": "falcon_h1", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "mamba_d_ssm": 256,
+             "mamba_rms_norm": False, "attention_in_multiplier": 0.7, "attention_out_multiplier": 0.9, "embedding_multiplier": 3.0,
+             "key_multiplier": 1.0, "lm_head_multiplier": 0.8, "mlp_multipliers": [0.9, 0.6], "ssm_in_multiplier": 1.3,
+             "ssm_out_multiplier": 0.55, "ssm_multipliers": [0.4, 0.5, 0.6, 0.7, 0.8], "tie_word_embeddings": False,
+             "torch_dtype": "bfloat16", **MAMBA}
+GRANITE_HYBRID = {"model_type": "granitemoehybrid", "hidden_size": 128, "intermediate_size": 192, "shared_intermediate_size": 192,
+                  "num_hidden_layers": 2, "layer_types": ["mamba", "attention"], "embedding_multiplier": 3.0,
+                  "attention_multiplier": 0.3, "residual_multiplier": 0.5, "logits_scaling": 2.0, "num_local_experts": 0,
+                  "position_embedding_type": "nope", "tie_word_embeddings": True, "torch_dtype": "bfloat16", **MAMBA}
+LFM2_MOE = {"model_type": "lfm2_moe", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 3, "norm_eps": 1e-5,
+            "conv_L_cache": 3, "conv_bias": False, "layer_types": ["conv", "full_attention", "conv"], "moe_intermediate_size": 96,
+            "num_experts": 4, "num_experts_per_tok": 2, "num_dense_layers": 1, "norm_topk_prob": True, "use_expert_bias": True,
+            "rope_parameters": {"rope_theta": 1e5, "rope_type": "default"}, "tie_word_embeddings": True, "torch_dtype": "bfloat16"}
 MODELS = {
+    "afmoe_moe": {**AFMOE, **COMMON},
+    "afmoe_moe_published": {**AFMOE, **COMMON},
+    "laguna_moe": {**LAGUNA, **COMMON},
+    "laguna_moe_published": {**LAGUNA, **COMMON},
+    "apertus": {"model_type": "apertus", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 3, "mlp_bias": False,
+                "attention_bias": False, "post_norm": False, "qk_norm": True, "hidden_act": "xielu", "tie_word_embeddings": False,
+                "torch_dtype": "bfloat16", **COMMON},
+    "mimo": {"model_type": "mimo", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 3,
+             "num_nextn_predict_layers": 1, "tie_word_embeddings": False, "torch_dtype": "bfloat16", **COMMON},
+    "falcon_h1": {**FALCON_H1, **COMMON},
+    "falcon_h1_published": {**FALCON_H1, **COMMON},
+    "granite_hybrid": {**GRANITE_HYBRID, **COMMON},
+    "granite_hybrid_published": {**GRANITE_HYBRID, **COMMON},
+    "lfm2_moe": {**LFM2_MOE, **COMMON},
+    "lfm2_moe_published": {**LFM2_MOE, **COMMON},
     "llama": {"model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 9,
               "tie_word_embeddings": False, "torch_dtype": "bfloat16", **COMMON},
     "mistral": {"model_type": "mistral", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 3,
@@ -156,7 +197,13 @@ def config_of(folder: pathlib.Path, options: dict) -> dict:
 
 
 def published(name: str, weights: dict) -> dict:
-    """The weights as the model's makers store them, with parts for images that no text model reads."""
+    """The weights as the model's makers store them; of some with parts for images that no text model reads."""
+    kind = MODELS[name]["model_type"]
+    if kind in ("falcon_h1", "granitemoehybrid", "lfm2_moe"):
+        return published_hybrid(weights, kind)
+    if kind in ("afmoe", "laguna"):
+        weights = make_goldens.one_by_one(weights)
+        return make_goldens.published_laguna(weights) if kind == "laguna" else weights
     raw = {}
     for key, value in weights.items():
         if name.startswith("qwen3_5"):
@@ -248,7 +295,7 @@ def golden_cases() -> list[tuple[str, dict]]:
         ("qwen3_moe_single", {"dtype": "bfloat16"}),
         *((name, {"dtype": "bfloat16"}) for name in (
             "dots1", "glm4_moe", "granitemoe", "minimax_m2", "mixtral", "olmoe", "qwen2_moe", "qwen3_5_moe_published",
-            "qwen3_next_published")),
+            "qwen3_next_published", "afmoe", "apertus", "falcon_h1", "granitemoehybrid", "laguna", "lfm2_moe", "mimo")),
         *(("deepseek_v3_single", options) for options in ({"dtype": "bfloat16"}, {"bits": 4, "group_size": 32})),
         ("gemma3_nested", {"dtype": "float16"}),
         ("llama", {"mode": "mxfp8", "dtype": "bfloat16"}),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configurations of make_goldens.py, and which reference runs each."""
 import mlx.core as mx
-from hybrid_goldens import BASE, GRANITE_HYBRID, LFM2, LFM2_MOE, NEMOTRON_H, NEMOTRON_MOE
+from hybrid_goldens import BASE, FALCON_H1, GRANITE_HYBRID, LFM2, LFM2_MOE, NEMOTRON_H, NEMOTRON_MOE
 
 GEMMA = dict(BASE, hidden_size=36, query_pre_attn_scalar=24, hidden_activation="gelu_pytorch_tanh")
 MOE = dict(model_type="qwen3_moe", tie_word_embeddings=False, num_experts=6, num_experts_per_tok=3,
@@ -54,6 +54,23 @@ GPT_OSS = dict(BASE, model_type="gpt_oss", num_attention_heads=6, intermediate_s
                num_experts_per_tok=2, sliding_window=5, rms_norm_eps=1e-5, tie_word_embeddings=False, rope_theta=None,
                layer_types=["sliding_attention", "full_attention"],
                rope_parameters=dict(YARN, rope_theta=100.0, original_max_position_embeddings=64, truncate=False))
+
+AFMOE = dict(BASE, model_type="afmoe", num_hidden_layers=4, sliding_window=5, layer_types=["sliding_attention"] * 3 + ["full_attention"],
+             global_attn_every_n_layers=4, num_experts=6, num_experts_per_tok=2, num_shared_experts=2, num_dense_layers=1,
+             moe_intermediate_size=20, route_norm=True, route_scale=2.5, score_func="sigmoid", n_group=1, topk_group=1,
+             mup_enabled=True, tie_word_embeddings=False)
+LAGUNA = dict(BASE, model_type="laguna", num_hidden_layers=4, num_attention_heads_per_layer=[4, 6, 4, 6], sliding_window=5,
+              layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"], gating=True,
+              mlp_layer_types=["dense", "sparse", "sparse", "sparse"], num_experts=6, num_experts_per_tok=2,
+              moe_intermediate_size=20, shared_expert_intermediate_size=28, moe_routed_scaling_factor=2.5,
+              moe_router_logit_softcapping=3.0, tie_word_embeddings=False, rope_theta=None, rope_parameters=dict(
+                  full_attention=dict(YARN, rope_theta=1e4, partial_rotary_factor=0.5),
+                  sliding_attention=dict(rope_type="default", rope_theta=1e3, partial_rotary_factor=1.0)))
+
+LLAMA4 = dict(BASE, model_type="llama4_text", num_hidden_layers=4, attention_chunk_size=7, floor_scale=4, attn_scale=0.5,
+              attn_temperature_tuning=True, use_qk_norm=True, num_local_experts=4, num_experts_per_tok=1, intermediate_size=20,
+              intermediate_size_mlp=48, interleave_moe_layer_step=2, attention_bias=False, tie_word_embeddings=False,
+              rope_scaling=LLAMA3)
 
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
@@ -133,6 +150,25 @@ CASES = {
                              tie_word_embeddings=True, num_hidden_layers=5, sliding_window=5, sliding_window_pattern=4,
                              layer_norm_eps=1e-5, rms_norm_eps=None, logit_scale=0.25, first_k_dense_replace=1,
                              expert_selection_fn="sigmoid", prefix_dense_intermediate_size=40), {}),
+    "afmoe": (BOTH, AFMOE, dict(one_by_one=True)),
+    "afmoe_mlx": (MLX, dict(AFMOE, route_norm=False, score_func="softmax", mup_enabled=False), {}),
+    "laguna": (BOTH, LAGUNA, dict(one_by_one=True, published=True)),
+    "laguna_elements": (HF, dict(LAGUNA, gating="per-element"), dict(one_by_one=True, published=True)),
+    "laguna_mlx": (MLX, dict(LAGUNA, moe_router_score_func="sqrtsoftplus"), {}),
+    "apertus": (BOTH, dict(model_type="apertus", tie_word_embeddings=False, mlp_bias=False, attention_bias=False, post_norm=False,
+                           qk_norm=True, hidden_act="xielu", rope_scaling=LLAMA3,
+                           rope_parameters=dict(LLAMA3, rope_theta=1e4)), dict(published=True)),
+    "llama4": (BOTH, dict(model_type="llama4", vocab_size=96, text_config=LLAMA4), dict(fused=True, turned=True)),
+    # The sizes that llama.cpp has for all such models.
+    "llama4_usual": (BOTH, dict(model_type="llama4", vocab_size=96, text_config=dict(
+        LLAMA4, attention_chunk_size=8192, floor_scale=8192, attn_scale=0.1)), dict(fused=True, turned=True)),
+    # mlx-lm has one expert of a token, and norms of heads with an epsilon of their own.
+    "llama4_text": (HF, dict(LLAMA4, num_experts_per_tok=2, rms_norm_eps=1e-2, no_rope_layers=[1, 0, 1, 1]), {}),
+    "mimo": (MLX, dict(model_type="mimo", tie_word_embeddings=False, num_nextn_predict_layers=1), {}),
+    "falcon_h1": (HF, FALCON_H1, dict(published=True)),
+    "falcon_h1_norm": (HF, dict(FALCON_H1, mamba_rms_norm=True, tie_word_embeddings=False), dict(published=True)),
+    # mlx-lm leaves out the factor of keys, and one of values.
+    "falcon_h1_mlx": (HF, FALCON_H1, dict(folded=True)),
     "gemma": (HF, dict(model_type="gemma", hidden_act="gelu"), {}),
     "gemma2": (HF, dict(GEMMA, model_type="gemma2", sliding_window=6, attn_logit_softcapping=5.0,
                         final_logit_softcapping=4.0), {}),

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations of make_goldens.py with layers that keep no rows, and how their checkpoints store weights."""
+import re
+
 import mlx.core as mx
 
-HYBRIDS = ("lfm2", "lfm2_moe", "granitemoehybrid", "nemotron_h")  # With names and kernels of their own.
+HYBRIDS = ("falcon_h1", "lfm2", "lfm2_moe", "granitemoehybrid", "nemotron_h")  # With names and kernels of their own.
 
 BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
             head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512, rope_theta=10000.0)
@@ -26,10 +28,23 @@ LFM2_MOE = dict(BASE, rms_norm_eps=None, model_type="lfm2_moe", tie_word_embeddi
                 conv_L_cache=3, conv_bias=False, layer_types=["conv", "conv", "full_attention", "conv"], rope_theta=None,
                 rope_parameters=dict(rope_theta=1e5, rope_type="default"), moe_intermediate_size=20, num_experts=5,
                 num_experts_per_tok=2, num_dense_layers=1, norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.0)
+FALCON_H1 = dict(BASE, model_type="falcon_h1", tie_word_embeddings=True, rms_norm_eps=1e-5, mamba_n_heads=4, mamba_d_head=16,
+                 mamba_d_ssm=64, mamba_d_state=12, mamba_n_groups=2, mamba_d_conv=4, mamba_conv_bias=True, mamba_rms_norm=False,
+                 mamba_norm_before_gate=False, mamba_proj_bias=False, projectors_bias=False, attention_bias=False, mlp_bias=False,
+                 attention_in_multiplier=0.7, attention_out_multiplier=0.9, embedding_multiplier=3.0, key_multiplier=0.6,
+                 lm_head_multiplier=0.8, mlp_multipliers=[0.9, 0.6], ssm_in_multiplier=1.25, ssm_out_multiplier=0.5,
+                 ssm_multipliers=[0.4, 0.5, 0.6, 0.7, 0.8])
+
+
+def with_usual_stacks(weights):
+    """Stacks of experts under the name that most models give them."""
+    return {re.sub(r"\.(mlp|feed_forward)\.experts\.(\w+_proj\.weight)$", r".\1.switch_mlp.\2", k): v
+            for k, v in weights.items()}
 
 
 def join_experts(weights):
     """The experts' stacked weights as transformers' modules hold them: gate and up joined."""
+    weights = with_usual_stacks(weights)
     result = dict(weights)
     for name in weights:
         for stack in ("switch_mlp.", "experts.switch_glu."):

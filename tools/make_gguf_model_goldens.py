@@ -17,6 +17,16 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the converter takes a checkpoint for, and fields of configurations that it needs and goldens lack.
 CLASSES = {
+    "afmoe": ("AfmoeForCausalLM", {}),
+    "cohere2_moe": ("Cohere2MoeForCausalLM", {}),
+    "falcon_h1_norm": ("FalconH1ForCausalLM", {}),
+    "granitemoehybrid_moe": ("GraniteMoeHybridForCausalLM", {}),
+    # The file has rope's base as alpha makes it.
+    "hunyuan_v1_moe": ("HunYuanMoEV1ForCausalLM", dict(
+        moe_topk=[2, 2], moe_intermediate_size=[48, 48], num_shared_expert=[1, 1],
+        rope_parameters=dict(rope_type="default", rope_theta=1e4 * 100.0 ** (8 / 6)))),
+    "qwen3_vl_moe": ("Qwen3VLMoeForConditionalGeneration", {}),
+    "llama4_usual": ("Llama4ForConditionalGeneration", {}),
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
     "deepseek_v2": ("DeepseekV2ForCausalLM", {}),
     "deepseek_v3_single": ("DeepseekV3ForCausalLM", {}),
@@ -47,6 +57,23 @@ CLASSES = {
 }
 
 
+FUSED = ("cohere2_moe", "hunyuan_v1_moe")  # Goldens with fused experts, which the converter takes one by one.
+
+
+def single_experts(source, target):
+    """Writes fused experts as one tensor each."""
+    from safetensors.torch import load_file, save_file
+    result = {}
+    for name, value in load_file(source).items():
+        scope, found, part = name.rpartition(".experts.")
+        for i, expert in enumerate(value) if found else []:
+            parts = dict(zip(("gate_proj", "up_proj"), expert.chunk(2))) if part == "gate_up_proj" else {part: expert}
+            result.update({f"{scope}.experts.{i}.{key}.weight": rows.contiguous() for key, rows in parts.items()})
+        if not found:
+            result[name] = value
+    save_file(result, target)
+
+
 def subclasses(base):
     for found in base.__subclasses__():
         yield found
@@ -65,7 +92,10 @@ def convert(name, out):
         # Some classes count its tokens.
         tokens = {"vocab": {str(i): i for i in range(config["vocab_size"])}}
         (folder / "tokenizer.json").write_text(json.dumps({"model": tokens, "added_tokens": []}))
-        shutil.copy(golden / "model.safetensors", folder)
+        if name in FUSED:
+            single_experts(golden / "model.safetensors", folder / "model.safetensors")
+        else:
+            shutil.copy(golden / "model.safetensors", folder)
         model_class = convert_hf_to_gguf.get_model_class(architecture)
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.
             if "set_vocab" in found.__dict__:

@@ -24,13 +24,13 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 from golden_cases import BOTH, CASES, HF, MLX
-from hybrid_goldens import BASE, HYBRIDS, join_experts, published_hybrid
+from hybrid_goldens import BASE, HYBRIDS, join_experts, published_hybrid, with_usual_stacks
 from mlx.utils import tree_flatten, tree_unflatten
 
 mx.set_default_device(mx.cpu)
 
 TOKENS, PROMPT, GREEDY = 20, 8, 12
-ONLY_HF = ("hunyuan_v1_moe", "cohere2_moe")  # mlx-lm has no such model.
+ONLY_HF = ("hunyuan_v1_moe", "cohere2_moe", "llama4_text")  # mlx-lm has no such model.
 AGREE = 5e-5  # Largest difference of logits between the two references.
 MIN_GAP, MIN_GAP_HALF = 0.04, 0.2  # Between the two best logits of a greedy step; where rows or operands are bf16.
 
@@ -61,6 +61,8 @@ def random_weights(model, config, dtype, seed, more):
         shapes.update({name.replace("mlp.gate.weight", tensor): shape for tensor, shape in more.items()})
     if config.get("tie_word_embeddings"):
         shapes.pop("lm_head.weight", None)
+    if config.get("gating") == "per-element":  # Which mlx-lm lacks.
+        shapes = {k: (v[0] * config["head_dim"], v[1]) if k.endswith("g_proj.weight") else v for k, v in shapes.items()}
     for name, shape in shapes.items():
         data = rng.standard_normal(shape, dtype=np.float32)
         if "conv" in name and len(shape) == 3:
@@ -80,12 +82,14 @@ def random_weights(model, config, dtype, seed, more):
             data = 1.0 + 0.3 * data
         elif name.endswith("sinks"):
             data *= 2.0
+        elif name.endswith(("act_fn.beta", "act_fn.eps")):
+            data = 0.5 if name.endswith("beta") else -1e-6
         else:
             data *= 0.2
         if config["model_type"] == "dots1":  # mlx-lm has another name for its stacks of experts.
             name = re.sub(r"mlp\.experts\.(\w+\.weight)", r"mlp.switch_mlp.\1", name)
         weights[name] = mx.array(data).astype(dtype)
-    if config.get("text_config") and config["model_type"] != "kimi_k25":
+    if config.get("text_config") and config["model_type"] not in ("kimi_k25", "llama4"):
         weights = {k: v for k, v in weights.items() if "lm_head" not in k}
     return weights
 
@@ -122,6 +126,7 @@ def mlx_reference(model):
 def hf_names(weights, model_type):
     """Names inside transformers' modules, where checkpoints have others."""
     renames = {"granitemoe": [("router.layer.", "router.")], "mixtral": [("block_sparse_moe.", "mlp.")],
+               "laguna": [("gate.proj.", "gate."), ("shared_expert.", "shared_experts.")],
                "minimax_m2": [("block_sparse_moe.", "mlp.")], "ernie4_5_moe": [("moe_statics", "gate.moe_statics")]}
     result = {}
     for name, value in weights.items():
@@ -213,6 +218,8 @@ def hf_model(config, weights):
     stored = published(stored) if model_type.startswith(("qwen3_5", "qwen3_next")) else stored
     stored = published_hybrid(stored, model_type) if model_type in HYBRIDS else stored
     stored = published_gpt_oss(weights) if model_type == "gpt_oss" else stored
+    stored = published_apertus(stored) if model_type == "apertus" else stored
+    stored = turned(stored) if config["model_type"] == "llama4" else stored
     state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
              torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -255,6 +262,7 @@ def quantize(model, config, bits, wide):
 
 def one_by_one(weights):
     """The experts' stacked weights under a name each, as transformers stores them."""
+    weights = with_usual_stacks(weights)
     result = {}
     for name, value in weights.items():
         if ".switch_mlp." not in name:
@@ -263,6 +271,21 @@ def one_by_one(weights):
         for i in range(value.shape[0]):
             result[name.replace("switch_mlp", f"experts.{i}")] = value[i]
     return result
+
+
+def turned(weights):
+    """Stacks of experts with their inputs first."""
+    return {k: mx.contiguous(v.swapaxes(1, 2)) if ".experts." in k else v for k, v in weights.items()}
+
+
+def published_laguna(weights):
+    """Laguna's routers as its checkpoints name them."""
+    return {k.replace("mlp.gate.proj.", "mlp.gate.").replace("gate.e_score", "experts.e_score"): v for k, v in weights.items()}
+
+
+def published_apertus(weights):
+    """Learned factors of activations as transformers stores them."""
+    return {k: v.reshape(1) if "act_fn.alpha" in k else v for k, v in weights.items()}
 
 
 def stored_form(weights, options):
@@ -274,7 +297,7 @@ def stored_form(weights, options):
     if options.get("published"):
         weights = published(weights)
     if options.get("turned"):
-        weights = {k: mx.contiguous(v.swapaxes(1, 2)) if ".experts." in k else v for k, v in weights.items()}
+        weights = turned(weights)
     result = {}
     for name, value in weights.items():
         for old, new in options.get("names", []) if "experts." in name else []:
@@ -286,6 +309,10 @@ def stored_form(weights, options):
 def stored_weights(weights, model_type, options):
     """The weights as the case's checkpoint has them."""
     weights = dict(weights)
+    if options.get("published") and model_type == "laguna":
+        return published_laguna(one_by_one(weights))
+    if options.get("published") and model_type == "apertus":
+        return published_apertus(weights)
     if options.get("published") and model_type in HYBRIDS:
         return published_hybrid(weights, model_type)
     if options.get("published") and model_type == "gpt_oss":
@@ -322,6 +349,7 @@ def make_case(name, seed, reference=None):
     stored = stored_weights(weights, config["model_type"], options)
     weights = through_mxfp4(weights) if options.get("mxfp4") else weights
     stored = join_heads(stored) if options.get("one_tensor") else stored
+    stored = model.sanitize({k: mx.array(v) for k, v in published_hybrid(stored, config["model_type"]).items()}) if options.get("folded") else stored
     runs = []
     if reference in (MLX, BOTH):
         runs.append(mlx_reference(model))

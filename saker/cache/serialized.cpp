@@ -185,6 +185,32 @@ SerializedCache join_cache_list(const std::vector<SerializedCache>& children) {
   return list;
 }
 
+std::vector<SerializedCache> in_lists(std::vector<SerializedCache> caches, int per_layer) {
+  const auto has_pages = [](const SerializedCache& cache) { return cache.pages.has_value(); };
+  if (per_layer == 1 || std::ranges::any_of(caches, has_pages)) {
+    return caches;
+  }
+  std::vector<SerializedCache> lists;
+  for (auto next = caches.begin(); next != caches.end(); next += per_layer) {
+    lists.push_back(join_cache_list({next, next + per_layer}));
+  }
+  return lists;
+}
+
+std::vector<SerializedCache> without_lists(std::vector<SerializedCache> layers) {
+  std::vector<SerializedCache> caches;
+  for (SerializedCache& layer : layers) {
+    if (layer.kind != "CacheList") {
+      caches.push_back(std::move(layer));
+      continue;
+    }
+    for (SerializedCache& child : split_cache_list(std::move(layer))) {
+      caches.push_back(std::move(child));
+    }
+  }
+  return caches;
+}
+
 SlotLayout slot_layout(const std::vector<std::string>& meta, std::size_t state_count) {
   SlotLayout layout;
   if (meta.empty() || (meta.size() == 1 && meta[0].empty())) {

@@ -130,7 +130,8 @@ CacheFiles::Rows CacheFiles::load(
       describe_adapter(adapter)
   );
   try {
-    Rows rows{cache::restored(model.make_cache(options), file.layers), std::move(known.tokens)};
+    const auto layers = cache::without_lists(file.layers);
+    Rows rows{cache::restored(model.make_cache(options), layers), std::move(known.tokens)};
     const int vocab_size = model.info().vocab_size;
     require(
         rows.unknown_rows() >= 0 &&
@@ -169,11 +170,12 @@ void CacheFiles::check_save(
 void CacheFiles::save(
     const std::filesystem::path& path,
     const cache::SequenceCache& cache,
+    int caches_per_layer,
     const std::vector<std::int32_t>& tokens,
     const std::string& adapter
 ) {
   load::PromptCache file;
-  file.layers = cache::serialize(cache);
+  file.layers = cache::in_lists(cache::serialize(cache), caches_per_layer);
   file.metadata = {
       {"model", model_dir_.native()},
       {"tokenizer_config", "{}"},  // mlx-lm's own command line reads both.

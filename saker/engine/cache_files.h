@@ -51,6 +51,7 @@ class CacheFiles {
   void save(
       const std::filesystem::path& path,
       const cache::SequenceCache& cache,
+      int caches_per_layer,
       const std::vector<std::int32_t>& tokens,
       const std::string& adapter
   );

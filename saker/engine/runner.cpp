@@ -385,7 +385,8 @@ void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
   try {
     const auto rows = static_cast<std::ptrdiff_t>(end.cache->offset() - out.unknown_rows);
     const std::vector<std::int32_t> tokens(end.context.begin(), end.context.begin() + rows);
-    cache_files_.save(out.path, *end.cache, tokens, out.adapter);
+    const int per_layer = model_->info().caches_per_layer;
+    cache_files_.save(out.path, *end.cache, per_layer, tokens, out.adapter);
   } catch (...) {
     end.reason = generate::EndReason::kFailed;
     end.error = std::current_exception();

@@ -29,6 +29,12 @@ struct Architecture {
 std::optional<Architecture> assistant_architecture(const Json& config);
 
 Architecture generic();
+Architecture afmoe();
+Architecture apertus();
+Architecture falcon_h1();
+Architecture laguna();
+Architecture llama4();
+Architecture mimo();
 Architecture llama();
 Architecture mistral();
 Architecture mistral4();

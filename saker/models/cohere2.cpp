@@ -7,6 +7,7 @@
 #include "saker/models/architecture.h"
 #include "saker/models/moe_config.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -41,31 +42,17 @@ DecoderConfig read(const Json& json) {
 
 // The number of dense layers at the start; `mlp_layer_types` says the same.
 int read_dense_layers(const Json& json, int layer_count) {
-  const auto types = json.find("mlp_layer_types");
-  if (types == json.end() || types->is_null()) {
+  const auto sparse = read_sparse_types(json, static_cast<std::size_t>(layer_count));
+  if (!sparse) {
     return static_cast<int>(read_count(json, {"first_k_dense_replace", 0}, layer_count));
   }
   require(
-      types->is_array() && types->size() == static_cast<std::size_t>(layer_count),
-      ErrorCode::kCorruptData,
-      "[config] mlp_layer_types has {} entries, expected an array of num_hidden_layers {}",
-      types->size(),
-      layer_count
+      std::ranges::is_sorted(*sparse),
+      ErrorCode::kUnsupported,
+      "[config] mlp_layer_types is {}, expected \"dense\" and then \"sparse\"",
+      describe_json(*json.find("mlp_layer_types"))
   );
-  int dense = 0;
-  bool is_prefix = true;
-  for (const Json& type : *types) {
-    const bool is_dense = type == "dense";
-    require(
-        (is_dense && is_prefix) || type == "sparse",
-        ErrorCode::kUnsupported,
-        "[config] mlp_layer_types has {}, expected \"dense\" and then \"sparse\"",
-        describe_json(type)
-    );
-    is_prefix = is_prefix && is_dense;
-    dense += is_dense ? 1 : 0;
-  }
-  return dense;
+  return static_cast<int>(std::ranges::count(*sparse, false));
 }
 
 void read_router(const Json& json, nn::MoeOptions& moe) {

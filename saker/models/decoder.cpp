@@ -96,6 +96,9 @@ class Decoder final : public Model {
     info_.bidirectional = config.bidirectional;
     info_.has_head = head_.has_value();
     info_.rerank = config.rerank;
+    if (config.layers.front().beside != TokenMixing::kNone) {
+      info_.caches_per_layer = 2;
+    }
     find_readable_rows();
     info_.weight_bytes = stack_.nbytes() + (head_ ? head_->nbytes() : 0) +
                          (layer_inputs_ ? layer_inputs_->nbytes() : 0);
@@ -149,7 +152,7 @@ class Decoder final : public Model {
 
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
     std::size_t total = 0;
-    for (const auto& layer : config_.layers) {
+    for (const auto& layer : config_.cached_layers()) {
       if (layer.mixing != TokenMixing::kAttention) {
         total += config_.state_bytes(layer);
         continue;
@@ -229,19 +232,19 @@ nn::Norm layer_norm(const LayerParts& parts, std::string_view name) {
   return {parts.weights / name, parts.config.hidden, parts.config.norm};
 }
 
-// REQUIRES: the layer mixes tokens.
-nn::LayerMixer token_mixer(const LayerParts& parts) {
+// REQUIRES: `mixing` is one of the layer's.
+nn::LayerMixer token_mixer(const LayerParts& parts, TokenMixing mixing) {
   const auto& layer = parts.config.layers.at(static_cast<std::size_t>(parts.index));
   const DecoderNames& names = parts.config.names;
-  if (layer.mixing == TokenMixing::kGatedDelta) {
+  if (mixing == TokenMixing::kGatedDelta) {
     return nn::GatedDeltaNet(parts.weights / names.gated_delta, parts.config.delta);
   }
-  if (layer.mixing == TokenMixing::kShortConvolution) {
+  if (mixing == TokenMixing::kShortConvolution) {
     return nn::ShortConvolution(
         parts.weights / names.short_convolution, parts.config.short_convolution
     );
   }
-  if (layer.mixing == TokenMixing::kMamba2) {
+  if (mixing == TokenMixing::kMamba2) {
     return nn::Mamba2(parts.weights / names.mamba2, parts.config.mamba2);
   }
   const auto scope = parts.weights / names.attention;
@@ -292,25 +295,32 @@ nn::DecoderLayer two_part_layer(
   const float scale = parts.config.residual_scale;
   const auto& config = parts.config.layers.at(static_cast<std::size_t>(parts.index));
   nn::DecoderLayer layer;
-  if (config.mixing != TokenMixing::kNone) {
-    layer.parts.push_back({norm(norms[0]), token_mixer(parts), norm(output_norms[0]), scale});
+  for (const TokenMixing mixing : {config.mixing, config.beside}) {
+    if (mixing == TokenMixing::kNone) {
+      continue;
+    }
+    const PartScales& own =
+        mixing == TokenMixing::kMamba2 ? parts.config.mamba2_scales : parts.config.attention_scales;
+    const bool second = !layer.parts.empty();
+    layer.parts.push_back(
+        {.norm = second ? std::nullopt : norm(norms[0]),
+         .mixer = token_mixer(parts, mixing),
+         .output_norm = norm(output_norms[0]),
+         .scale = scale * own.output,
+         .input_scale = own.input,
+         .reads_same_rows = second}
+    );
   }
   if (config.feed_forward != FeedForward::kNone) {
     layer.parts.push_back(
-        {norm(feed_forward_norm), feed_forward(parts), norm(output_norms[1]), scale}
+        {.norm = norm(feed_forward_norm),
+         .mixer = feed_forward(parts),
+         .output_norm = norm(output_norms[1]),
+         .scale = scale * parts.config.mlp_scales.output}
     );
   }
   return layer;
 }
-
-// Norms of layers, in the order of kinds: pre-norm layers have the first two, sandwich layers all.
-constexpr std::array<std::string_view, 4> kStreamNorms{
-    "input_layernorm",
-    "post_attention_layernorm",
-    "pre_feedforward_layernorm",
-    "post_feedforward_layernorm",
-};
-constexpr std::array<std::string_view, 2> kPostNorms{kStreamNorms[1], kStreamNorms[3]};
 
 }  // namespace
 
@@ -340,25 +350,31 @@ nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
 }
 
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
-  return two_part_layer(parts, {kStreamNorms[0], kStreamNorms[2]}, kPostNorms);
+  const auto& norms = parts.config.names.outer_norms;
+  return two_part_layer(parts, {norms[0], norms[2]}, {norms[1], norms[3]});
 }
 
 nn::DecoderLayer post_norm_layer(const LayerParts& parts) {
-  return two_part_layer(parts, {}, kPostNorms);
+  const auto& norms = parts.config.names.outer_norms;
+  return two_part_layer(parts, {}, {norms[1], norms[3]});
 }
 
 nn::DecoderLayer parallel_layer(const LayerParts& parts) {
-  auto layer = two_part_layer(parts, {kStreamNorms[0], {}});
-  layer.parallel = true;
+  auto layer = two_part_layer(parts, {parts.config.names.norms[0], {}});
+  layer.parts.back().reads_same_rows = true;
   return layer;
 }
 
-std::span<const std::string_view> stream_norms(const DecoderConfig& config, LayerBuilder builder) {
-  const std::span<const std::string_view> all = kStreamNorms;
-  return builder == pre_norm_layer    ? std::span<const std::string_view>(config.names.norms)
-         : builder == post_norm_layer ? std::span<const std::string_view>(kPostNorms)
-         : builder == parallel_layer  ? all.first(1)
-                                      : all;
+std::vector<std::string_view> stream_norms(const DecoderConfig& config, LayerBuilder builder) {
+  const auto& outer = config.names.outer_norms;
+  if (builder == pre_norm_layer) {
+    return {config.names.norms.begin(), config.names.norms.end()};
+  }
+  if (builder == post_norm_layer) {
+    return {outer[1], outer[3]};
+  }
+  return builder == parallel_layer ? std::vector{config.names.norms[0]}
+                                   : std::vector<std::string_view>(outer.begin(), outer.end());
 }
 
 namespace {

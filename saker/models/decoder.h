@@ -47,7 +47,7 @@ nn::DecoderLayer parallel_layer(const LayerParts& parts);
 
 // The names of the norms on the residual stream in layers that such a builder makes; they live as
 // long as `config`. Builders of their own are taken for sandwich_norm_layer.
-std::span<const std::string_view> stream_norms(const DecoderConfig& config, LayerBuilder builder);
+std::vector<std::string_view> stream_norms(const DecoderConfig& config, LayerBuilder builder);
 
 // A layer's empty cache. REQUIRES: options.max_kv_size >= 0.
 std::unique_ptr<cache::LayerCache> make_layer_cache(

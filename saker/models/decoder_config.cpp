@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 namespace saker::models {
@@ -82,7 +81,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   const LayerConfig& own = layers.at(static_cast<std::size_t>(layer));
   nn::AttentionOptions options;
   options.hidden = hidden;
-  options.heads = heads;
+  options.heads = heads_of(own);
   options.kv_heads = own.kv_heads > 0 ? own.kv_heads : kv_heads;
   options.head_dim = head_dim_of(own);
   options.attend.scale = attention_scale;
@@ -90,10 +89,18 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.attend.window = own.window;
   options.attend.bidirectional = bidirectional;
   options.output_gate = attention_gate;
+  options.gate = gate_projection;
   options.sinks = attention_sinks;
   options.norms_join_heads = norms_join_heads;
   options.norms_follow_rope = norms_follow_rope;
-  options.query_scaling = query_scaling;
+  options.attend.chunk = own.chunked ? own.window : 0;
+  const bool rotates = ropes.at(own.rope).kind != nn::RopeKind::kNone;
+  if (!(scales_unrotated && rotates)) {
+    options.query_scaling = query_scaling;
+  }
+  if (unit_head_norms && rotates) {
+    options.unit_norm = norm;
+  }
   options.joined = joined_projections;
   options.names = attention_names;
   options.keys_are_values = own.keys_are_values;
@@ -114,6 +121,7 @@ nn::MlpOptions DecoderConfig::mlp(int layer) const {
       .activation = activation,
       .joined = joined_projections || joined_mlp,
       .gated = gated_mlp,
+      .gate_scale = mlp_scales.input,
       .names = mlp_names,
   };
 }
@@ -152,9 +160,15 @@ kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx:
 
 std::vector<LayerConfig> DecoderConfig::cached_layers() const {
   std::vector<LayerConfig> cached;
-  std::ranges::copy_if(layers, std::back_inserter(cached), [](const LayerConfig& layer) {
-    return layer.mixing != TokenMixing::kNone && !layer.shares_rows_of;
-  });
+  for (const LayerConfig& layer : layers) {
+    for (const TokenMixing mixing : {layer.mixing, layer.beside}) {
+      if (mixing != TokenMixing::kNone && !layer.shares_rows_of) {
+        cached.push_back(layer);
+        cached.back().mixing = mixing;
+        cached.back().beside = TokenMixing::kNone;
+      }
+    }
+  }
   return cached;
 }
 

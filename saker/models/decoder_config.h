@@ -68,17 +68,23 @@ struct DecoderConfig {
   float attention_softcap = 0.0F;  // 0: none.
   float final_softcap = 0.0F;      // 0: none.
   float residual_scale = 1.0F;     // Scales outputs of attention and MLP.
+  PartScales attention_scales;     // Besides.
+  PartScales mamba2_scales;
+  PartScales mlp_scales;  // The input's is the gate's alone.
   float logit_scale = 1.0F;
   bool head_norms = false;         // RMS norm of each head's q and k.
   bool norms_join_heads = false;   // See nn::AttentionOptions.
   bool norms_follow_rope = false;  // See nn::AttentionOptions.
+  bool unit_head_norms = false;    // For heads that rotate, behind the rotation, without weights.
+  bool scales_unrotated = false;   // The query scaling is of layers that do not rotate.
   nn::QueryScaling query_scaling;
   DecoderNames names;
   nn::AttentionNames attention_names;
   bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
   bool value_norms = false;         // RMS norm of each head's v, without a weight.
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
-  bool attention_sinks = false;     // See nn::AttentionOptions::sinks.
+  std::optional<nn::GateProjection> gate_projection;
+  bool attention_sinks = false;  // See nn::AttentionOptions::sinks.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
@@ -104,11 +110,14 @@ struct DecoderConfig {
   // Shape of a layer's cached rows. `dtype`: for rows of 16 bits.
   kernels::KvShape kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype) const;
 
+  int heads_of(const LayerConfig& layer) const { return layer.heads > 0 ? layer.heads : heads; }
+
   int head_dim_of(const LayerConfig& layer) const {
     return layer.head_dim > 0 ? layer.head_dim : head_dim;
   }
 
-  // The layers with caches of their own, in the order of a sequence's caches.
+  // The layers with caches of their own, in the order of a sequence's caches. One with two is there
+  // twice, each time with one mixing.
   std::vector<LayerConfig> cached_layers() const;
   // Bytes of a sequence's state in a layer that keeps no rows; 0: it does.
   std::size_t state_bytes(const LayerConfig& layer) const;

@@ -8,9 +8,13 @@
 #include "saker/models/mamba2_config.h"
 #include "saker/models/moe_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::models {
@@ -26,12 +30,8 @@ std::int64_t default_head_dim(const Json& json, const DecoderConfig& config) {
 }
 
 nn::Mamba2Options read_mamba(const Json& json, const DecoderConfig& config) {
-  Json given = json;
-  if (json_has(json, "mamba_d_head") && json["mamba_d_head"] == "auto") {
-    given.erase("mamba_d_head");
-  }
   return read_mamba2(
-      given,
+      without_auto_head_dim(json, "mamba_d_head"),
       config,
       {.heads = "mamba_n_heads",
        .head_dim = "mamba_d_head",
@@ -120,13 +120,32 @@ DecoderConfig read(const Json& json) {
   return config;
 }
 
-// Dense models of MLX.
+// Dense models of MLX, and shared experts in two parts.
 void adjust(DecoderConfig& config, const nn::Weights& body) {
   if (config.joined_mlp && (body / "layers" / "0" / "mlp" / "down_proj").has("weight")) {
     config.feed_forward = config.mlx_feed_forward;
     config.joined_mlp = false;
     config.mlp_names = {};
   }
+  nn::SharedExpertOptions& shared = config.moe.shared;
+  if (shared.joined && (body / "layers" / "0" / shared.name / "gate_proj").has("weight")) {
+    shared.joined = false;  // As files of llama.cpp have it.
+    shared.names = {};
+  }
+}
+
+// Dense models have a usual MLP there.
+std::vector<std::string> mlx_names(std::string_view name, const Json& config) {
+  const auto at = name.find(".shared_mlp.");
+  if (at == std::string_view::npos || json_int(config, "num_local_experts", 8) != 0) {
+    return {std::string(name)};
+  }
+  const std::string mlp = fmt::format("{}.mlp.", name.substr(0, at));
+  const auto leaf = name.substr(name.rfind('.'));
+  if (name.find(".output_linear.") != std::string_view::npos) {
+    return {fmt::format("{}down_proj{}", mlp, leaf)};
+  }
+  return {fmt::format("{}gate_proj{}", mlp, leaf), fmt::format("{}up_proj{}", mlp, leaf)};
 }
 
 std::optional<kernels::WeightFormat> own_format(std::string_view module) {
@@ -149,6 +168,7 @@ Architecture granitemoehybrid() {
       .tensors =
           {.needs_sanitizing = Kernels::needs_sanitizing,
            .sanitized = Kernels::sanitized,
+           .mlx_names = mlx_names,
            .experts = kExperts,
            .own_format = own_format},
   };

@@ -34,7 +34,8 @@ class ModulesOfLayer {
       put("per_layer_projection", roster_linear(config_.layer_input_size, config_.hidden));
       put("post_per_layer_input_norm", roster_norm(config_.hidden));
     }
-    add_mixing(layer);
+    add_mixing(layer, layer.mixing);
+    add_mixing(layer, layer.beside);
     if (layer.feed_forward == FeedForward::kNone) {
       return;
     }
@@ -56,8 +57,8 @@ class ModulesOfLayer {
     put(fmt::format("{}.{}", scope, name), module);
   }
 
-  void add_mixing(const LayerConfig& layer) {
-    switch (layer.mixing) {
+  void add_mixing(const LayerConfig& layer, TokenMixing mixing) {
+    switch (mixing) {
       case TokenMixing::kAttention:
         return config_.latent ? add_latent(*config_.latent) : add_attention(layer);
       case TokenMixing::kGatedDelta:
@@ -77,11 +78,16 @@ class ModulesOfLayer {
     };
     const int head_dim = config_.head_dim_of(layer);
     const int kv_rows = (layer.kv_heads > 0 ? layer.kv_heads : config_.kv_heads) * head_dim;
-    const int heads = config_.heads * head_dim;
+    const int heads = config_.heads_of(layer) * head_dim;
     const auto joined = [&](int rows) { return config_.norms_join_heads ? rows : head_dim; };
     put(attention(config_.attention_names.output), roster_linear(heads, config_.hidden));
     if (config_.attention_sinks) {
       put("self_attn.sinks", {.kind = Kind::kTensor});
+    }
+    if (config_.gate_projection) {
+      const int width = config_.gate_projection->by_head ? 1 : head_dim;
+      put(attention(config_.gate_projection->name),
+          roster_linear(config_.hidden, config_.heads_of(layer) * width));
     }
     if (config_.head_norms) {
       put(attention(config_.attention_names.query_norm), roster_norm(joined(heads)));
@@ -196,6 +202,11 @@ class ModulesOfLayer {
       put(in_scope(names.joined), roster_linear(config_.hidden, 2 * inner));
       return;
     }
+    if (config_.activation == kernels::Activation::kXielu) {
+      for (const std::string_view name : {"alpha_p", "alpha_n", "beta", "eps"}) {
+        put(fmt::format("{}.act_fn.{}", scope, name), {.kind = Kind::kTensor});
+      }
+    }
     if (gated) {
       put(in_scope(names.gate), roster_linear(config_.hidden, inner));
     }
@@ -214,14 +225,25 @@ class ModulesOfLayer {
   }
 
   // `scope`: with its dot.
+  void add_router(std::string_view scope, std::string_view router, std::string_view choice_bias) {
+    put(fmt::format("{}{}", scope, router), roster_linear(config_.hidden, config_.moe.experts));
+    if (!choice_bias.empty()) {
+      const bool is_required = !config_.moe.names.choice_bias_may_lack;
+      put(fmt::format("{}{}", scope, choice_bias),
+          {.kind = Kind::kTensor, .is_required = is_required});
+    }
+  }
+
+  // `scope`: with its dot.
   void add_experts(std::string_view scope) {
     const nn::MoeOptions& moe = config_.moe;
     const auto in_scope = [&](std::string_view name) { return fmt::format("{}{}", scope, name); };
-    put(in_scope(moe.names.router), roster_linear(config_.hidden, moe.experts));
-    if (!moe.names.choice_bias.empty()) {
-      const bool is_required = !moe.names.choice_bias_may_lack;
-      put(in_scope(moe.names.choice_bias), {.kind = Kind::kTensor, .is_required = is_required});
+    required_ = moe.names.mlx_router.empty();
+    add_router(scope, moe.names.router, moe.names.choice_bias);
+    if (!required_) {
+      add_router(scope, moe.names.mlx_router, moe.names.mlx_choice_bias);
     }
+    required_ = true;
     if (!moe.names.expert_scales.empty()) {
       put(in_scope(moe.names.expert_scales), {.kind = Kind::kTensor});
     }

@@ -14,6 +14,9 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace saker::models {
 namespace {
@@ -144,6 +147,22 @@ void adjust(DecoderConfig& config, const nn::Weights& body) {
   }
 }
 
+// Dense layers of MLX's models with experts have usual names.
+std::vector<std::string> mlx_names(std::string_view name, const Json&) {
+  constexpr nn::MlpNames kUsual;
+  for (const auto& [published, usual] :
+       {std::pair(kPublishedMlp.gate, kUsual.gate),
+        std::pair(kPublishedMlp.up, kUsual.up),
+        std::pair(kPublishedMlp.down, kUsual.down)}) {
+    const std::string scope = fmt::format(".feed_forward.{}.", published);
+    if (const auto at = name.find(scope); at != std::string_view::npos) {
+      const auto leaf = name.substr(at + scope.size());
+      return {fmt::format("{}.feed_forward.{}.{}", name.substr(0, at), usual, leaf)};
+    }
+  }
+  return {std::string(name)};
+}
+
 std::optional<kernels::WeightFormat> own_format(std::string_view module) {
   return module.ends_with("feed_forward.gate") ? std::optional(kEightBits) : std::nullopt;
 }
@@ -172,6 +191,7 @@ Architecture lfm2_moe() {
       .tensors =
           {.needs_sanitizing = Kernels::needs_sanitizing,
            .sanitized = Kernels::sanitized,
+           .mlx_names = mlx_names,
            .experts = kExperts,
            .keeps_dtype = [](std::string_view name) { return name.ends_with("expert_bias"); },
            .own_format = own_format},

@@ -51,6 +51,13 @@ void read_step_limits(const Json& json, nn::Mamba2Options& options) {
 
 }  // namespace
 
+Json without_auto_head_dim(Json sizes, std::string_view key) {
+  if (json_has(sizes, key) && sizes[std::string(key)] == "auto") {
+    sizes.erase(std::string(key));
+  }
+  return sizes;
+}
+
 nn::Mamba2Options read_mamba2(
     const Json& json, const DecoderConfig& config, const Mamba2Keys& keys
 ) {

@@ -30,6 +30,9 @@ struct Mamba2Keys {
   std::int64_t default_groups = 1;
 };
 
+// `sizes`, but with a width of heads that is "auto" left out.
+Json without_auto_head_dim(Json sizes, std::string_view key);
+
 // Sizes and limits of steps (`time_step_limit`). Throws kCorruptData or kUnsupported naming field and
 // value.
 nn::Mamba2Options read_mamba2(

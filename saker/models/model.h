@@ -50,6 +50,8 @@ struct ModelInfo {
   const RerankFormat* rerank = nullptr;  // Null: the model does not judge documents.
   // Its classifier judges a query and a document that the tokenizer joined (a cross-encoder).
   bool judges_pairs = false;
+  // In files of caches a layer's are one list if it has several; all layers have as many.
+  int caches_per_layer = 1;
 };
 
 struct CacheOptions {

@@ -126,6 +126,31 @@ int read_optional_width(const Json& json, const SizeField& field) {
   return static_cast<int>(read_count(json, field, kMaxWidth));
 }
 
+std::optional<std::vector<bool>> read_sparse_types(const Json& json, std::size_t layer_count) {
+  const auto types = json.find("mlp_layer_types");
+  if (types == json.end() || types->is_null()) {
+    return std::nullopt;
+  }
+  require(
+      types->is_array() && types->size() == layer_count,
+      ErrorCode::kCorruptData,
+      "[config] mlp_layer_types has {} entries, expected an array of num_hidden_layers {}",
+      types->size(),
+      layer_count
+  );
+  std::vector<bool> sparse;
+  for (const Json& type : *types) {
+    require(
+        type == "sparse" || type == "dense",
+        ErrorCode::kUnsupported,
+        "[config] mlp_layer_types has {}, expected \"dense\" or \"sparse\"",
+        describe_json(type)
+    );
+    sparse.push_back(type == "sparse");
+  }
+  return sparse;
+}
+
 void set_sparse_layers(DecoderConfig& config, const Json& json) {
   const std::int64_t step = size_in(json, {"decoder_sparse_step", 1}, (std::int64_t{1} << 31) - 1);
   const auto dense = read_mlp_only_layers(json);

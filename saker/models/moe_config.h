@@ -43,6 +43,9 @@ int read_shared_width(const Json& json, const SizeField& count, const nn::MoeOpt
 // A width of its own, 0 for none.
 int read_optional_width(const Json& json, const SizeField& field);
 
+// `mlp_layer_types`: true for "sparse", false for "dense". None if the list is missing or null.
+std::optional<std::vector<bool>> read_sparse_types(const Json& json, std::size_t layer_count);
+
 // Experts in every `decoder_sparse_step`-th layer, except those in `mlp_only_layers`.
 void set_sparse_layers(DecoderConfig& config, const Json& json);
 

@@ -27,6 +27,8 @@ struct Row {
 };
 
 constexpr std::array kTable{
+    Row{"afmoe", afmoe},
+    Row{"apertus", apertus},
     Row{"cohere2", cohere2},
     Row{"deepseek_v2", deepseek_v2},
     Row{"deepseek_v3", deepseek_v3},
@@ -35,6 +37,7 @@ constexpr std::array kTable{
     Row{"ernie4_5", ernie4_5},
     Row{"ernie4_5_moe", ernie4_5_moe},
     Row{"exaone4", exaone4},
+    Row{"falcon_h1", falcon_h1},
     Row{"gemma", gemma},
     Row{"gemma2", gemma2},
     Row{"gemma3", gemma3},
@@ -54,9 +57,13 @@ constexpr std::array kTable{
     Row{"kimi_k2", deepseek_v3},
     Row{"kimi_k25", deepseek_v3},
     Row{"hunyuan_v1_moe", hunyuan_v1_moe},
+    Row{"laguna", laguna},
     Row{"lfm2", lfm2},
     Row{"lfm2_moe", lfm2_moe},
     Row{"llama", llama},
+    Row{"llama4", llama4},
+    Row{"llama4_text", llama4},
+    Row{"mimo", mimo},
     Row{"minimax_m2", minimax_m2},
     Row{"ministral3", ministral3},
     Row{"mistral", mistral},

@@ -20,7 +20,7 @@ struct DecoderConfig;
 struct EncoderConfig;
 
 struct RosterOptions {
-  std::span<const std::string_view> stream_norms;  // Each layer's, see decoder.h.
+  std::vector<std::string_view> stream_norms;  // Each layer's, see decoder.h.
   bool layer_scalars = false;
   bool mtp_head = false;
 };

@@ -28,6 +28,14 @@ struct SanitizedTensor {
   float offset = 0.0F;              // Is added to every element, in the tensor's own dtype.
 };
 
+// Rows are multiplied by these, each rounded to the tensor's dtype.
+struct RowFactors {
+  float all = 1.0F;
+  std::vector<float> rows = {};  // One for each row; empty: none.
+
+  bool is_one() const { return all == 1.0F && rows.empty(); }
+};
+
 // Rows of `kv_b_proj` by head (see nn::LatentOptions): those of the keys, then those of the values.
 struct LatentRows {
   int heads = 0;  // 0: the tensor is not split.
@@ -53,6 +61,15 @@ struct TensorRules {
       [](std::string_view, std::vector<std::int64_t> shape) {
         return SanitizedTensor{.shape = std::move(shape)};
       };
+
+  // Numbers that mlx-lm's model has in the rows of such a checkpoint's tensor.
+  RowFactors (*row_factors)(std::string_view name, const Json& config) =
+      [](std::string_view, const Json&) { return RowFactors(); };
+
+  // The name of a tensor in mlx-lm's model, without that scope; several: of equal parts of its
+  // rows.
+  std::vector<std::string> (*mlx_names)(std::string_view name, const Json& config) =
+      [](std::string_view name, const Json&) { return std::vector{std::string(name)}; };
 
   // Names of experts, which mlx-lm's model has stacked.
   nn::MoeNames experts = {};

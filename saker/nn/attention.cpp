@@ -26,6 +26,10 @@ std::vector<MergedLinear::Part> inputs(const Weights& weights, const AttentionOp
   if (!options.keys_are_values) {
     parts.push_back({weights / "v_proj", keys});
   }
+  if (options.gate) {
+    const int width = options.gate->by_head ? 1 : options.head_dim;
+    parts.push_back({weights / options.gate->name, options.heads * width});
+  }
   return parts;
 }
 
@@ -59,9 +63,9 @@ Attention::Attention(
     options_.attend.sinks = mx::contiguous(weights.vector("sinks", options.heads));
     mx::eval(*options_.attend.sinks);
   }
-  if (options.value_norm) {
-    value_norm_ = mx::ones({options.head_dim}, mx::float32);
-    mx::eval(*value_norm_);
+  if (options.value_norm || options.unit_norm) {
+    ones_ = mx::ones({options.head_dim}, mx::float32);
+    mx::eval(*ones_);
   }
 }
 
@@ -103,9 +107,9 @@ kernels::ResidualNorm Attention::add_to(
 
 bool Attention::is_merged(const ForwardContext& context, const Spans& spans) const {
   const bool has_plain_norms = q_norm_.has_value() == merged_norms_.has_value();
-  return !options_.output_gate && !options_.keys_are_values && !value_norm_ && has_plain_norms &&
-         options_.query_scaling.is_one(context.positions()) && context.adapters().base_only() &&
-         kernels::attends_merged(spans);
+  return !options_.output_gate && !options_.gate && !options_.keys_are_values && !ones_ &&
+         has_plain_norms && options_.query_scaling.is_one(context.positions()) &&
+         context.adapters().base_only() && kernels::attends_merged(spans);
 }
 
 kernels::MergedHeads Attention::merged_heads(ForwardContext& context) const {
@@ -158,7 +162,19 @@ mx::array Attention::prepared(
   if (options_.norms_follow_rope) {
     return normed(kernels::rope(heads, table.cos, table.sin, table.pairs));
   }
-  return kernels::rope(normed(heads), table.cos, table.sin, table.pairs);
+  const auto rotated = kernels::rope(normed(heads), table.cos, table.sin, table.pairs);
+  return options_.unit_norm ? kernels::rms_norm(rotated, *ones_, options_.unit_norm->eps) : rotated;
+}
+
+mx::array Attention::gated(const mx::array& attended, const std::vector<mx::array>& parts) const {
+  const auto& gate = parts.back();
+  if (!options_.gate->by_head) {
+    return kernels::gated_activation(
+        mx::reshape(gate, attended.shape()), attended, options_.gate->activation
+    );
+  }
+  const auto factors = kernels::activation(gate, options_.gate->activation);
+  return mx::multiply(attended, mx::expand_dims(factors, 2));
 }
 
 mx::array Attention::attend_apart(const mx::array& x, ForwardContext& context, const Spans& spans)
@@ -171,14 +187,19 @@ mx::array Attention::attend_apart(const mx::array& x, ForwardContext& context, c
   const auto heads = mx::slice(queries, {0, 0, 0}, {rows, options_.heads, dim});  // [N, H, D]
   auto q = prepared(heads, q_norm_, context);
   const auto k = prepared(mx::reshape(parts[1], {rows, options_.kv_heads, dim}), k_norm_, context);
-  auto v = mx::reshape(parts.back(), {rows, options_.kv_heads, dim});  // [N, H_kv, D]
+  auto v = mx::reshape(
+      parts[options_.keys_are_values ? 1 : 2], {rows, options_.kv_heads, dim}
+  );  // [N, H_kv, D]
   if (!options_.query_scaling.is_one(context.positions())) {
     q = options_.query_scaling.scaled(q, context.positions());
   }
-  if (value_norm_) {
-    v = kernels::rms_norm(v, *value_norm_, options_.value_norm->eps);
+  if (options_.value_norm) {
+    v = kernels::rms_norm(v, *ones_, options_.value_norm->eps);
   }
   auto attended = kernels::attend(q, k, v, spans, options_.attend);
+  if (options_.gate) {
+    attended = gated(attended, parts);
+  }
   if (options_.output_gate) {
     const auto gate = mx::slice(queries, {0, 0, dim}, queries.shape());
     attended = kernels::gated_activation(gate, attended, kernels::Activation::kLogistic);

@@ -5,6 +5,7 @@
 // fused attention over the layer's cache; output projection. Immutable.
 
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/attend.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
@@ -28,21 +29,30 @@ struct AttentionNames {
   std::string_view output = "o_proj";
 };
 
+// A projection of the rows that attention reads, whose activation multiplies the heads' results.
+struct GateProjection {
+  std::string_view name;
+  bool by_head = false;  // One number for each head, else one for each element.
+  kernels::Activation activation = kernels::Activation::kLogistic;
+};
+
 struct AttentionOptions {
   int hidden = 0;
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
-  kernels::AttendOptions attend;         // Scale, soft cap, sliding window.
-  std::optional<NormOptions> head_norm;  // For q and k, over each head.
-  bool norms_join_heads = false;         // That norm is over all heads together.
-  bool norms_follow_rope = false;        // That norm is after the rotation.
+  kernels::AttendOptions attend;                        // Scale, soft cap, sliding window.
+  std::optional<NormOptions> head_norm;                 // For q and k, over each head.
+  bool norms_join_heads = false;                        // That norm is over all heads together.
+  bool norms_follow_rope = false;                       // That norm is after the rotation.
+  std::optional<NormOptions> unit_norm = std::nullopt;  // As above, after it, without a weight.
   QueryScaling query_scaling = {};
   bool joined = false;  // q, k and v are one tensor, `qkv_proj`.
   int input = 0;        // Width of the rows that it reads; 0: `hidden`.
   AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;
+  std::optional<GateProjection> gate = std::nullopt;
   bool sinks = false;                     // See kernels::AttendOptions: the tensor `sinks`.
   bool keys_are_values = false;           // No v_proj: k_proj's outputs are the values.
   std::optional<NormOptions> value_norm;  // For v, over each head, without a weight.
@@ -80,6 +90,8 @@ class Attention {
   mx::array attend_apart(const mx::array& x, ForwardContext& context, const Spans& spans) const;
   // q, k and v of a pass's rows, side by side in heads.
   std::vector<mx::array> projected(const mx::array& x, const RowContext& adapters) const;
+  // The heads' results [N, H, D] times their gate.
+  mx::array gated(const mx::array& attended, const std::vector<mx::array>& parts) const;
   // Norms and rotates heads [N, heads, D].
   mx::array prepared(
       const mx::array& heads, const std::optional<Norm>& norm, ForwardContext& context
@@ -92,7 +104,7 @@ class Attention {
   std::optional<Norm> q_norm_;
   std::optional<Norm> k_norm_;
   std::optional<kernels::MergedHeads::Norms> merged_norms_;  // For attend_merged.
-  std::optional<mx::array> value_norm_;                      // Ones [head_dim].
+  std::optional<mx::array> ones_;  // [head_dim], for norms without weights.
 };
 
 }  // namespace saker::nn

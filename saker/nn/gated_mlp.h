@@ -2,7 +2,8 @@
 #pragma once
 
 // down(activation(gate(x)) * up(x)): the feed-forward part of most decoders
-// (https://arxiv.org/abs/2002.05202); without a gate, down(activation(up(x))). Immutable.
+// (https://arxiv.org/abs/2002.05202); without a gate, down(activation(up(x))). An activation may have
+// learned factors. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
@@ -23,6 +24,7 @@ struct MlpOptions {
   kernels::Activation activation = kernels::Activation::kSilu;
   bool joined = false;  // Gate and up are one tensor.
   bool gated = true;
+  float gate_scale = 1.0F;  // Scales the gate's outputs.
   MlpNames names = {};
 };
 
@@ -48,6 +50,8 @@ class GatedMlp {
 
   kernels::Activation activation_;
   bool gated_;
+  std::optional<mx::array> input_factors_;        // [2 F]: the gate's scale, and ones.
+  std::optional<kernels::XieluFactors> factors_;  // That activation's.
   MergedLinear gate_up_;
   Linear down_;
 };

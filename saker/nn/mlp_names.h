@@ -18,7 +18,10 @@ struct MlpNames {
 // with gates and ups fused. The tensors that exist tell.
 struct MoeNames {
   std::string_view router = "gate";
-  std::string_view choice_bias = {};    // A tensor, see kernels::RouterTensors; empty: none.
+  std::string_view choice_bias = {};  // A tensor, see kernels::RouterTensors; empty: none.
+  // Both in MLX's models; empty: the same.
+  std::string_view mlx_router = {};
+  std::string_view mlx_choice_bias = {};
   bool choice_bias_may_lack = false;    // A missing one is zeros.
   std::string_view expert_scales = {};  // A tensor, see kernels::RouterTensors; empty: none.
   // "experts.7.gate_proj.weight" [F, K]

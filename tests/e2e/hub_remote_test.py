@@ -227,10 +227,10 @@ class Look(HubTest):
 
     def test_what_does_not_run(self):
         config = json.loads(FILES["config.json"])
-        self.hub.add(REPO, {**FILES, "config.json": json.dumps({**config, "model_type": "llama4"}).encode()})
+        self.hub.add(REPO, {**FILES, "config.json": json.dumps({**config, "model_type": "gemma3n"}).encode()})
         found = self.look()
         self.assertFalse(found["runnable"])
-        self.assertIn("llama4", found["reason"])
+        self.assertIn("gemma3n", found["reason"])
         self.assertNotIn(tempfile.gettempdir(), json.dumps(found))
 
     def test_lies(self):

@@ -38,8 +38,11 @@ double true_activation(double x, Activation activation) {
       return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
     case Activation::kRelu2:
       return x > 0 ? x * x : 0;
+    case Activation::kSoftplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
     case Activation::kSwigluOai:
-      break;  // Has a test of its own.
+    case Activation::kXielu:
+      break;  // These have tests of their own.
   }
   return 0;
 }
@@ -50,6 +53,7 @@ constexpr Activation kAll[] = {
     Activation::kGeluTanh,
     Activation::kGelu,
     Activation::kRelu2,
+    Activation::kSoftplus,
 };
 
 // Points between -20 and 20, dense near 0.
@@ -177,6 +181,32 @@ TEST_P(ActivationTest, RowsAreIndependent) {
       EXPECT_EQ(alone, expected) << row;
     }
   }
+}
+
+TEST_P(ActivationTest, XieluIsNearTheTruth) {
+  const auto factors = xielu_factors(0.3F, -0.7F, 0.5F, -1e-6F);
+  EXPECT_NEAR(factors.positive, std::log1p(std::exp(0.3)), 1e-6);
+  EXPECT_NEAR(factors.negative, 0.5 + std::log1p(std::exp(-0.7)), 1e-6);
+  const auto x = points();
+  const int count = static_cast<int>(x.size());
+  const mx::array rows(x.data(), {1, count});
+  const auto got = floats_of(xielu(rows, factors));
+  const auto reference = floats_of(xielu_reference(rows, factors));
+  for (int i = 0; i < count; ++i) {
+    const double value = x[i];
+    const double curve = value > 0
+                             ? factors.positive * value * value
+                             : factors.negative * (std::expm1(std::min(value, -1e-6)) - value);
+    const double expected = curve + 0.5 * value;
+    EXPECT_NEAR(got[i], expected, 1e-6 * std::abs(value) + 1e-9) << value;
+    EXPECT_NEAR(reference[i], expected, 1e-6 * std::abs(value) + 1e-9) << value;
+  }
+  const auto three = mx::random::normal({3, 5000}, mx::float32, mx::random::key(5));
+  const auto together = floats_of(xielu(three, factors));
+  const auto alone = floats_of(xielu(mx::slice(three, {1, 0}, {2, 5000}), factors));
+  EXPECT_EQ(alone, std::vector<float>(together.begin() + 5000, together.begin() + 10000));
+  const float nan[] = {std::nanf("")};
+  EXPECT_TRUE(std::isnan(floats_of(xielu(mx::array(nan, {1, 1}), factors))[0]));
 }
 
 TEST_P(ActivationTest, SoftcapIsNearTheTruth) {

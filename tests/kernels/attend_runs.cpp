@@ -30,6 +30,7 @@ AttendCase random_case(int max_rows) {
   c.options.scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
   c.options.softcap = *rc::gen::element(0.0F, 0.0F, 5.0F);
   c.options.window = *rc::gen::element(0, 0, 1, 8, 64, 100);
+  c.options.chunk = *rc::gen::element(0, 0, 0, 7, 64, 100);
   c.cache_window = *rc::gen::element(0, 0, 5, 70, 128);
   c.keep = *rc::gen::element(0, 4, 66);
   c.rows = *rc::gen::inRange(1, max_rows);
@@ -222,7 +223,9 @@ std::vector<float> reference_row(
   for (int key = 0; key < std::max(position + 1, span_end); ++key) {
     const bool cached = c.cache_window == 0 || key < c.keep || key > position - c.cache_window;
     const bool in_window = c.options.window == 0 || std::abs(key - position) < c.options.window;
-    if (cached && in_window) {
+    const int chunk = c.options.chunk;
+    const bool in_chunk = chunk == 0 || key / chunk == position / chunk;
+    if (cached && in_window && in_chunk) {
       seen.push_back(key);
     }
   }
@@ -232,6 +235,7 @@ std::vector<float> reference_row(
   };
   AttendOptions options = c.options;
   options.window = 0;
+  options.chunk = 0;
   options.bidirectional = false;
   options.scale = 1.0F;
   const auto q = part_of(inputs, position, 1).q * mx::array(c.options.scale);

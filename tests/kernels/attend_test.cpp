@@ -114,6 +114,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, BidirectionalRowsSeeTheirWholeSpan, ()) {
   use_random_machine();
   AttendCase c = random_case(150);
   c.options.bidirectional = true;
+  c.options.chunk = 0;
   const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kContiguous);
   const bool paged = layout == KvLayout::kPaged;
   c.bits = paged ? c.bits : 16;

@@ -358,8 +358,8 @@ TEST_F(CheckpointTest, RefusesNaNAndOtherText) {
 
 TEST_F(CheckpointTest, NamesWhatItCannotRun) {
   Json config = config_;
-  config["model_type"] = "llama4";
-  expect_refused(config, {"model_type", "llama4"});
+  config["model_type"] = "gemma3n";
+  expect_refused(config, {"model_type", "gemma3n"});
   config["model_type"] = 7;
   expect_refused(config, {"model_type", "7"});
   config = config_;

@@ -15,7 +15,8 @@ inline constexpr const char* kGoldenModels[] = {
     "dots1", "ernie4_5_moe", "glm4_moe", "granitemoe", "minimax_m2", "mixtral", "qwen2_moe",
     "qwen3_5_moe", "cohere2_moe", "qwen3_next", "qwen3_vl_moe", "qwen3_5_moe_published",
     "olmoe", "qwen3_next_published", "mtp/qwen3_5_moe", "gemma4_moe", "gemma4_moe_published",
-    "gpt_oss", "gpt_oss_mxfp4", "gpt_oss_published",
+    "gpt_oss", "gpt_oss_mxfp4", "gpt_oss_published", "afmoe", "apertus", "falcon_h1",
+    "falcon_h1_mlx", "laguna", "laguna_mlx", "llama4", "mimo",
 };
 // clang-format on
 

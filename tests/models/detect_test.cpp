@@ -255,7 +255,7 @@ TEST(Detect, TablesOfTokensByOtherNames) {
 
 TEST(Detect, TheErrorSaysHowToAddOne) {
   expect_refused("phi", {}, "docs/adding-a-model.md");
-  expect_refused("llama4", llama_names(), "docs/adding-a-model.md");
+  expect_refused("llama4_x", llama_names(), "docs/adding-a-model.md");
   expect_error(ErrorCode::kUnsupported, {"\"phi\"", "docs/adding-a-model.md"}, [] {
     check_config(config_of("phi"));
   });
@@ -266,8 +266,8 @@ TEST(Detect, DesignsOfTheirOwnAreNeverTakenForAFamily) {
   for (const auto* type :
        {"qwen3_next_x",
         "qwen3_moe_x",
-        "llama4",
-        "llama4_text",
+        "llama4_x",
+        "llama4-text",
         "mistral3_x",
         "smollm3_x",
         "gemma3n",

@@ -111,6 +111,19 @@ constexpr Case kCases[] = {
     {"gpt_oss_mxfp4", kSharp},
     {"gemma4_moe", kExact},
     {"gemma4_moe_published", kExact},
+    {"afmoe", kExact},
+    {"afmoe_mlx", kExact},
+    {"apertus", kExact},
+    {"falcon_h1", kExact},
+    {"falcon_h1_mlx", kExact},
+    {"falcon_h1_norm", kExact},
+    {"laguna", kExact},
+    {"laguna_elements", kExact},
+    {"laguna_mlx", kExact},
+    {"llama4", kExact},
+    {"llama4_text", kExact},
+    {"llama4_usual", kExact},
+    {"mimo", kExact},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

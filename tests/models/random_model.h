@@ -7,6 +7,7 @@
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 
+#include "tests/models/gate_tensors.h"
 #include "tests/models/hybrid_tensors.h"
 #include "tests/models/layer_sizes.h"
 #include "tests/models/random_experts.h"
@@ -106,7 +107,8 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
   };
   random.add_linear("model.embed_tokens", size("vocab_size"), hidden);
   random.add_linear("lm_head", size("vocab_size"), hidden);
-  for (const auto* name : {"model.norm", "model.embedding_norm", "model.norm_f"}) {
+  for (const auto* name :
+       {"model.norm", "model.embedding_norm", "model.norm_f", "model.final_layernorm"}) {
     add_norm(name, hidden);
   }
   const int inputs = size("hidden_size_per_layer_input");
@@ -154,6 +156,7 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
       add_latent_attention(random, config, layer + "self_attn.", add_linear);
     }
     add_hybrid_layer(random, config, i, add_linear);
+    GateTensors{random, config, add_linear}.add_to(layer);
     const RandomExperts mixture{random, hidden, size("moe_intermediate_size"), size("num_experts")};
     mixture.add_to(layer);
     if (model_type == "gpt_oss") {

@@ -61,6 +61,7 @@ Json random_config(Choices& choices) {
   config["sliding_window_pattern"] = 2;
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 1;
+  config["attention_chunk_size"] = config["sliding_window"];
   if (config["model_type"].get<std::string>() == "smollm3") {
     config["no_rope_layer_interval"] = 2;
   }

@@ -5,6 +5,7 @@
 
 #include "saker/base/json/json.h"
 
+#include "tests/models/gate_tensors.h"
 #include "tests/models/hybrid_tensors.h"
 #include "tests/models/layer_sizes.h"
 
@@ -39,6 +40,7 @@ inline void set_widths(Json& config, int width, int expert_width) {
   config["intermediate_size"] = width;
   config["moe_intermediate_size"] = differ ? expert_width : width;
   config["shared_expert_intermediate_size"] = width;
+  config["intermediate_size_mlp"] = width;
 }
 
 // True for models whose rows of keys and values are latents.
@@ -61,8 +63,6 @@ inline Json small_config(std::string_view model_type) {
       {"query_pre_attn_scalar", 8},
       {"attn_logit_softcapping", 20.0},
       {"final_logit_softcapping", 10.0},
-      {"n_shared_experts", 1},
-      {"moe_num_shared_experts", 1},
       {"num_shared_experts", 1},
       {"full_attention_interval", 2},
       {"linear_num_key_heads", 2},
@@ -74,6 +74,7 @@ inline Json small_config(std::string_view model_type) {
   };
   set_experts(config, 4, 2);
   set_widths(config, 64, 32);
+  config.update({{"n_shared_experts", 1}, {"moe_num_shared_experts", 1}});
   if (model_type == "generic") {
     for (const auto* key :
          {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"}) {
@@ -114,6 +115,7 @@ inline Json small_config(std::string_view model_type) {
          {"topk_group", 1}}
     );
   }
+  config.update(gate_changes(model_type));
   config.update(hybrid_changes(model_type));
   if (is_gemma4(model_type)) {
     config.update(

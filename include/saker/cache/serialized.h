@@ -85,6 +85,12 @@ void check_serialized(const SerializedCache& cache);
 std::vector<SerializedCache> split_cache_list(SerializedCache list);
 SerializedCache join_cache_list(const std::vector<SerializedCache>& children);
 
+// The caches of each layer in a list, as mlx-lm has them; `per_layer` 1: as they are. Caches with
+// pages stay apart. REQUIRES: a multiple of `per_layer`.
+std::vector<SerializedCache> in_lists(std::vector<SerializedCache> caches, int per_layer);
+// The children of lists in their place.
+std::vector<SerializedCache> without_lists(std::vector<SerializedCache> layers);
+
 // Meta values of an ArraysCache.
 struct SlotLayout {
   std::size_t slots = 0;

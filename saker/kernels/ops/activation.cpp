@@ -2,6 +2,7 @@
 #include "saker/kernels/ops/activation.h"
 
 #include "saker/base/error.h"
+#include "saker/base/portable_math.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
 #include "saker/kernels/cpu/dispatch/row_bodies.h"
 #include "saker/kernels/gpu/backend.h"
@@ -124,6 +125,44 @@ void gated_relu2(const GatedRow& row, int width) {
   });
 }
 
+// The larger of x and 0, and what is left. Doubles that are the same on every machine.
+float softplus(float x) {
+  const double wide = x;
+  const double rest = portable_exp(-std::abs(wide));
+  const double tail = rest < 1e-8 ? rest : portable_log(1.0 + rest);
+  return static_cast<float>(std::max(wide, 0.0) + tail);
+}
+
+void gated_softplus(const GatedRow& row, int width) {
+  std::transform(row.gate, row.gate + width, row.up, row.out, [](float gate, float up) {
+    return softplus(gate) * up;
+  });
+}
+
+// Input x [N, F]; output like it.
+struct XieluBody {
+  const RowBodies* bodies;
+  XieluFactors factors;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [own = *this, x = StridedRows(inputs[0]), out = outputs[0].data<float>()]() mutable {
+      const HeadRows from = x.resolve();
+      const int width = x.width();
+      const int pieces = pieces_of(width);
+      const auto [positive, negative, linear, limit] = own.factors;
+      const XieluRow shared{nullptr, nullptr, positive, negative, linear, limit};
+      each_row(x.rows() * pieces, 8L * std::min(width, kPiece), [&](int index) {
+        const int row = index / pieces;
+        const int first = index % pieces * kPiece;
+        XieluRow task = shared;
+        task.x = StridedRows::at(from, row, 0) + first;
+        task.out = out + static_cast<std::ptrdiff_t>(row) * width + first;
+        own.bodies->xielu(task, std::min(kPiece, width - first));
+      });
+    };
+  }
+};
+
 void check(const mx::array& merged) {
   require(
       merged.ndim() == 2 && merged.size() > 0 && merged.shape(1) % 2 == 0,
@@ -150,7 +189,10 @@ mx::array activated(const mx::array& x, Activation activation) {
       return half * x * (one + mx::erf(x * mx::array(std::sqrt(0.5F))));
     case Activation::kRelu2:
       return mx::square(mx::maximum(x, mx::array(0.0F)));
+    case Activation::kSoftplus:
+      return mx::logaddexp(x, mx::array(0.0F));
     case Activation::kSwigluOai:
+    case Activation::kXielu:
       break;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
@@ -185,6 +227,10 @@ Operations gate_of(Activation activation) {
       return gate_with<Activation::kRelu2>;
     case Activation::kSwigluOai:
       return gate_swiglu_oai;
+    case Activation::kSoftplus:
+      return gate_with<Activation::kSoftplus>;
+    case Activation::kXielu:
+      break;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
@@ -206,6 +252,10 @@ GatedFunction gated_function(Activation activation) {
       return gated_relu2;
     case Activation::kSwigluOai:
       return bodies.gated_swiglu_oai;
+    case Activation::kSoftplus:
+      return gated_softplus;
+    case Activation::kXielu:
+      break;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
@@ -259,7 +309,8 @@ mx::array gated_activation_reference(const mx::array& merged, Activation activat
 
 mx::array activation(const mx::array& x, Activation activation) {
   require(
-      x.ndim() == 2 && x.size() > 0 && activation != Activation::kSwigluOai,
+      x.ndim() == 2 && x.size() > 0 && activation != Activation::kSwigluOai &&
+          activation != Activation::kXielu,
       ErrorCode::kInvalidArgument,
       "activation: expected rows of one that needs no gate, got {} dimensions of {} elements",
       x.ndim(),
@@ -274,6 +325,33 @@ mx::array activation(const mx::array& x, Activation activation) {
 
 mx::array activation_reference(const mx::array& x, Activation activation) {
   return mx::astype(activated(mx::astype(x, mx::float32), activation), x.dtype());
+}
+
+XieluFactors xielu_factors(float alpha_p, float alpha_n, float beta, float eps) {
+  return {softplus(alpha_p), beta + softplus(alpha_n), beta, eps};
+}
+
+mx::array xielu(const mx::array& x, const XieluFactors& factors) {
+  require(
+      x.ndim() == 2 && x.size() > 0,
+      ErrorCode::kInvalidArgument,
+      "xielu: expected rows, got {} dimensions of {} elements",
+      x.ndim(),
+      x.size()
+  );
+  if (!on_cpu() || x.dtype() != mx::float32) {
+    return xielu_reference(x, factors);
+  }
+  return cpu_operation("SakerXielu", x.shape(), {x}, XieluBody{kernel_table().rows, factors});
+}
+
+mx::array xielu_reference(const mx::array& x, const XieluFactors& factors) {
+  const auto wide = mx::astype(x, mx::float32);
+  const auto line = wide * mx::array(factors.linear);
+  const auto above = mx::array(factors.positive) * mx::square(wide) + line;
+  const auto curve = mx::expm1(mx::minimum(wide, mx::array(factors.limit))) - wide;
+  const auto below = mx::array(factors.negative) * curve + line;
+  return mx::astype(mx::where(mx::greater(wide, mx::array(0.0F)), above, below), x.dtype());
 }
 
 mx::array softcap(const mx::array& x, float cap) {

@@ -61,7 +61,7 @@ void check_spans(
     next_row += span.row_count;
     require(
         span.first_position >= 0 && span.first_position < INT64_MAX - span.row_count &&
-            span.window >= 0 && span.keep >= 0 && options.window >= 0,
+            span.window >= 0 && span.keep >= 0 && options.window >= 0 && options.chunk >= 0,
         ErrorCode::kInvalidArgument,
         "attend: position {}, windows {} and {} or keep {} is negative or too large",
         span.first_position,
@@ -231,8 +231,9 @@ mx::array attend_checked(
 VisibleKeys Visibility::at(std::int64_t position) const {
   VisibleKeys keys;
   const std::int64_t next = position + 1;
+  const std::int64_t chunk_begin = model_chunk > 0 ? position / model_chunk * model_chunk : 0;
   const std::int64_t model_begin =
-      model_window > 0 ? std::max<std::int64_t>(0, next - model_window) : 0;
+      model_window > 0 ? std::max(chunk_begin, next - model_window) : chunk_begin;
   const std::int64_t model_end = model_window > 0 ? position + model_window : INT64_MAX;
   keys.end = std::max(next, std::min(span_end, model_end));
   keys.begin = cache_window > 0 ? std::max(model_begin, next - cache_window) : model_begin;
@@ -249,6 +250,7 @@ Visibility visibility(const AttendSpan& span, const AttendOptions& options) {
       .model_window = options.window,
       .cache_window = span.window,
       .keep = span.window > 0 ? span.keep : 0,
+      .model_chunk = options.chunk,
       .span_end = options.bidirectional ? span.first_position + span.row_count : 0,
   };
 }

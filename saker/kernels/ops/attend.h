@@ -44,6 +44,9 @@ struct AttendOptions {
   // Attention sinks, [H] float32, dense and computed: exp(sink) of a row's head joins the sum that
   // its weights are divided by, as the last term. Scale and cap do not apply to it.
   std::optional<mx::array> sinks = std::nullopt;
+  // Rows see positions of their own chunk alone, which begins at a multiple of this; 0: no chunks.
+  // REQUIRES: not bidirectional.
+  int chunk = 0;
 };
 
 // q [N, H, D], k [N, H_kv, D], v [N, H_kv, D_v] (H a multiple of H_kv) -> [N, H, D_v] in q's dtype.

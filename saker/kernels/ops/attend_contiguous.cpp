@@ -81,6 +81,10 @@ mx::array mask_of(
     mask = mask &&
            (key < mx::array(static_cast<int>(visible.keep)) || in_window(visible.cache_window));
   }
+  if (visible.model_chunk > 0) {
+    const mx::array chunk(static_cast<int>(visible.model_chunk));
+    mask = mask && mx::equal(mx::floor_divide(key, chunk), mx::floor_divide(row, chunk));
+  }
   return visible.model_window > 0 ? mask && in_window(visible.model_window) : mask;
 }
 
@@ -118,7 +122,9 @@ mx::array attend_reference(
 ) {
   const std::int64_t end = first_position + q.shape(0);
   const Visibility visible{
-      .model_window = options.window, .span_end = options.bidirectional ? end : 0
+      .model_window = options.window,
+      .model_chunk = options.chunk,
+      .span_end = options.bidirectional ? end : 0
   };
   return composed(
       q, keys, values, mask_of(positions, first_position, q.shape(0), visible), options

@@ -28,7 +28,8 @@ struct Visibility {
   std::int64_t model_window = 0;  // 0: no window.
   std::int64_t cache_window = 0;  // 0: no limit.
   std::int64_t keep = 0;
-  std::int64_t span_end = 0;  // > 0: rows also see later keys up to here, inside their window.
+  std::int64_t model_chunk = 0;  // 0: no chunks.
+  std::int64_t span_end = 0;     // > 0: rows also see later keys up to here, inside their window.
 
   VisibleKeys at(std::int64_t position) const;
 };

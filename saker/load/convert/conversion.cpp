@@ -350,7 +350,8 @@ std::optional<TensorStep> Conversion::step_for(const ModelTensor& tensor) const 
       "tensor {} is F64, expected F32, F16 or BF16",
       quote(tensor.name)
   );
-  const bool changes = tensor.dtype() != step.dtype || tensor.offset != 0.0F || tensor.turned;
+  const bool changes = tensor.dtype() != step.dtype || tensor.offset != 0.0F || tensor.turned ||
+                       !tensor.row_factors.is_one();
   step.kind = is_float(tensor.dtype()) && changes ? StepKind::kCast : StepKind::kCopy;
   return step;
 }

@@ -215,6 +215,83 @@ ModelTensor stacked(const std::string& name, const std::map<std::size_t, Tensor>
   return result;
 }
 
+// One of `count` equal parts of a tensor's rows.
+Tensor part_of_rows(
+    const Tensor& tensor, std::size_t index, std::size_t count, std::string_view name
+) {
+  const auto parts = static_cast<std::int64_t>(count);
+  require(
+      !tensor.shape.empty() && tensor.shape[0] % parts == 0,
+      ErrorCode::kCorruptData,
+      "{} is {}, expected a multiple of {} rows",
+      quote(name),
+      shape_text(tensor.shape),
+      count
+  );
+  Tensor part = tensor;
+  part.shape[0] /= parts;
+  const std::size_t offset = index * part.nbytes();
+  part.data = std::shared_ptr<const std::byte>(tensor.data, tensor.data.get() + offset);
+  return part;
+}
+
+// The tensors of mlx-lm's model, as those of a checkpoint are added.
+class WeightsByName {
+ public:
+  // `sanitizes`: see models::TensorRules::needs_sanitizing.
+  WeightsByName(const models::TensorRules& rules, const Json& config, bool sanitizes)
+      : rules_(rules), config_(config), sanitizes_(sanitizes), heads_(rules.latent_rows(config)) {}
+
+  // `lazy`: the tensor has no bytes yet.
+  void add(const std::string& name, const Tensor& tensor, bool lazy) {
+    auto stacks = lazy ? std::vector<ModelTensor>() : unfused(name, tensor, rules_.experts);
+    if (stacks.empty() && !lazy) {
+      stacks = split_heads(name, tensor, heads_);
+    }
+    if (const auto expert = expert_name(name, rules_.experts)) {
+      experts_[expert->stack].emplace(expert->expert, tensor);
+    } else if (stacks.empty()) {
+      named_.emplace(name, whole(name, tensor));
+    }
+    for (ModelTensor& stack : stacks) {
+      const std::string own_name = stack.name;
+      named_.emplace(own_name, std::move(stack));
+    }
+  }
+
+  std::vector<ModelTensor> sorted() && {
+    for (const auto& [name, parts] : experts_) {
+      named_.emplace(name, stacked(name, parts));
+    }
+    std::vector<ModelTensor> result;
+    result.reserve(named_.size());
+    for (auto& [name, tensor] : named_) {
+      result.push_back(std::move(tensor));
+    }
+    return result;
+  }
+
+ private:
+  ModelTensor whole(const std::string& name, const Tensor& tensor) const {
+    ModelTensor one{.name = name, .parts = {tensor}, .stacked = false, .offset = 0.0F};
+    if (sanitizes_) {
+      auto [shape, offset] = rules_.sanitized(name, tensor.shape);
+      one.parts.front().shape = std::move(shape);
+      one.offset = offset;
+      one.row_factors = rules_.row_factors(name, config_);
+    }
+    one.keeps_dtype = rules_.keeps_dtype(name);
+    return one;
+  }
+
+  const models::TensorRules& rules_;
+  const Json& config_;
+  bool sanitizes_;
+  models::LatentRows heads_;
+  std::map<std::string, ModelTensor> named_;
+  std::map<std::string, std::map<std::size_t, Tensor>> experts_;
+};
+
 }  // namespace
 
 std::vector<std::int64_t> ModelTensor::shape() const {
@@ -228,50 +305,30 @@ std::vector<std::int64_t> ModelTensor::shape() const {
 std::vector<ModelTensor> mlx_weights(
     const TensorMap& tensors, const Json& config, const importers::PlaceholderTensors* made
 ) {
-  std::map<std::string, ModelTensor> named;
-  std::map<std::string, std::map<std::size_t, Tensor>> experts;
   const models::TensorRules rules = models::tensor_rules(config);
-  const bool sanitizes = rules.needs_sanitizing(tensors);
   const std::string_view scope = rules.mlx_scope(config);
-  const models::LatentRows heads = rules.latent_rows(config);
+  WeightsByName weights(rules, config, rules.needs_sanitizing(tensors));
   for (const auto& [name, tensor] : tensors) {
     if (is_unused(name, config, rules)) {
       continue;
     }
-    const std::string renamed = mlx_name(name, tensors, scope);
-    const auto expert = expert_name(renamed, rules.experts);
     const bool lazy = made != nullptr && made->find(tensor).has_value();
-    auto stacks = lazy ? std::vector<ModelTensor>() : unfused(renamed, tensor, rules.experts);
-    if (stacks.empty() && !lazy) {
-      stacks = split_heads(renamed, tensor, heads);
-    }
-    if (expert) {
-      experts[expert->stack].emplace(expert->expert, tensor);
-    } else if (!stacks.empty()) {
-      for (ModelTensor& stack : stacks) {
-        const std::string own_name = stack.name;
-        named.emplace(own_name, std::move(stack));
-      }
-    } else {
-      ModelTensor one{.name = renamed, .parts = {tensor}, .stacked = false, .offset = 0.0F};
-      if (sanitizes) {
-        auto [shape, offset] = rules.sanitized(renamed, tensor.shape);
-        one.parts.front().shape = std::move(shape);
-        one.offset = offset;
-      }
-      one.keeps_dtype = rules.keeps_dtype(renamed);
-      named.emplace(renamed, std::move(one));
+    const auto own_names = rules.mlx_names(name, config);
+    require(
+        own_names.size() == 1 || !lazy,
+        ErrorCode::kUnsupported,
+        "{} is in another tool's codes, expected floats, which are split",
+        quote(name)
+    );
+    for (std::size_t i = 0; i < own_names.size(); ++i) {
+      weights.add(
+          mlx_name(own_names[i], tensors, scope),
+          own_names.size() == 1 ? tensor : part_of_rows(tensor, i, own_names.size(), name),
+          lazy
+      );
     }
   }
-  for (const auto& [name, parts] : experts) {
-    named.emplace(name, stacked(name, parts));
-  }
-  std::vector<ModelTensor> result;
-  result.reserve(named.size());
-  for (auto& [name, tensor] : named) {
-    result.push_back(std::move(tensor));
-  }
-  return result;
+  return std::move(weights).sorted();
 }
 
 }  // namespace saker::load

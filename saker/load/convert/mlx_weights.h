@@ -8,6 +8,7 @@
 #include "saker/base/json/json.h"
 #include "saker/load/files/safetensors.h"
 #include "saker/load/importers/placeholder_tensors.h"
+#include "saker/models/tensor_rules.h"
 
 #include <cstdint>
 #include <string>
@@ -22,6 +23,8 @@ struct ModelTensor {
   bool stacked = false;
   // A value that is added to every element, in the tensor's own dtype.
   float offset = 0.0F;
+  // Rows are multiplied by these before.
+  models::RowFactors row_factors = {};
   // The parts' bytes are those of their transposes.
   bool turned = false;
   // True: keeps its dtype, whatever the others become.

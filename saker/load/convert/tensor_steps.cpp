@@ -87,6 +87,7 @@ class SliceRun {
     std::vector<std::byte> out(count_ * size);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
       source_.read(first, count, step_.dtype, values_.data());
+      multiply_rows(first, count);
       add_offset(count);
       loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
     });
@@ -102,6 +103,34 @@ class SliceRun {
       value += step_.source.offset;
     }
     round(step_.source.dtype(), count);
+  }
+
+  // As arithmetic in the source's dtype does.
+  void multiply_rows(std::size_t first, std::size_t count) {
+    const models::RowFactors& factors = step_.source.row_factors;
+    if (factors.is_one()) {
+      return;
+    }
+    const DType dtype = step_.source.dtype();
+    const float all = rounded(factors.all, dtype);
+    const auto columns = static_cast<std::size_t>(step_.columns());
+    const std::size_t begin = static_cast<std::size_t>(slice_.begin) + first;
+    float factor = all;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t element = begin + i;
+      if (!factors.rows.empty() && (i == 0 || element % columns == 0)) {
+        factor = rounded(all * rounded(factors.rows.at(element / columns), dtype), dtype);
+      }
+      values_[i] *= factor;
+    }
+    round(dtype, count);
+  }
+
+  float rounded(float value, DType dtype) const {
+    std::array<std::byte, sizeof(float)> bytes;
+    loops_.narrow(&value, dtype, 1, bytes.data());
+    loops_.widen(bytes.data(), dtype, 1, &value);
+    return value;
   }
 
   void round(DType dtype, std::size_t count) {
@@ -124,6 +153,8 @@ class SliceRun {
       source_.read(first, count, dtype, values_.data());
       if (step_.codes) {
         round(dtype, count);
+      } else {
+        multiply_rows(first, count);
       }
       if (dtype != step_.dtype) {
         round(step_.dtype, count);

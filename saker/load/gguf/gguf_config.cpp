@@ -30,11 +30,8 @@
 namespace saker::load::gguf {
 namespace {
 
-template <std::size_t Size>
-std::optional<std::string_view> renamed(
-    const std::array<ModuleNames, Size>& names, std::string_view name
-) {
-  const auto* found = std::ranges::find(names, name, &ModuleNames::gguf);
+std::optional<std::string_view> renamed(std::span<const ModuleNames> names, std::string_view name) {
+  const auto found = std::ranges::find(names, name, &ModuleNames::gguf);
   return found != names.end() ? std::optional(found->ours) : std::nullopt;
 }
 
@@ -61,9 +58,7 @@ void add_sizes(const Header& header, const Family& family, const Keys& keys, Jso
       "{}: has no tensor 'token_embd.weight' with two dimensions",
       header.what()
   );
-  config["tie_word_embeddings"] =
-      std::ranges::find(header.tensors, "output.weight", &TensorEntry::name) ==
-      header.tensors.end();
+  config["tie_word_embeddings"] = !has_tensor(header, "output.weight");
 }
 
 // Sizes of layers that are all alike.
@@ -278,9 +273,30 @@ void add_query_scale(const Family& family, Json& config) {
       widest ? hidden / heads : config["head_dim"].get<std::int64_t>();
 }
 
-void add_windows(const Keys& keys, const Family& family, Json& config) {
+// Which layers slide, by a flag for each.
+void add_layer_windows(const Header& header, const Keys& keys, Json& config) {
+  constexpr std::string_view kKey = "attention.sliding_window_pattern";
+  const auto layers = config["num_hidden_layers"].get<std::size_t>();
+  const std::vector<bool> flags = header.booleans(keys.full(kKey));
+  keys.expect(
+      flags.size() >= layers,
+      kKey,
+      fmt::format("{} flags", flags.size()),
+      fmt::format("one for each of {} layers", layers)
+  );
+  Json types = Json::array();
+  for (std::size_t i = 0; i < layers; ++i) {
+    types.push_back(flags[i] ? "sliding_attention" : "full_attention");
+  }
+  config["layer_types"] = types;
+}
+
+void add_windows(const Header& header, const Keys& keys, const Family& family, Json& config) {
   if (family.windows) {
     config["sliding_window"] = keys.required("attention.sliding_window");
+  }
+  if (family.windows_by_layer) {
+    add_layer_windows(header, keys, config);
   }
   if (!family.windowed_type.empty()) {
     const auto window = keys.integer("attention.sliding_window").value_or(0);
@@ -343,8 +359,10 @@ std::optional<std::string> path_of(const Family& family, const Keys& keys, std::
     );
   }
   const auto expert = expert_path(family, layer->rest);
+  const auto own = renamed(family.modules, layer->rest);
   const auto part =
       expert ? std::optional<std::string_view>(*expert)
+      : own  ? own
       : layer->rest == "ffn_norm"
           ? std::optional<std::string_view>(
                 family.output_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm"
@@ -404,12 +422,18 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   }
   config["hidden_act"] = family.activation;
   add_query_scale(family, config);
-  add_windows(keys, family, config);
+  add_windows(header, keys, family, config);
   add_softcaps(keys, family, config);
   add_factors(keys, family, config);
   add_query_scaling(keys, family, config);
   add_pooling(keys, family, config);
   add_hybrid(keys, family, config);
+  if (family.kinds == LayerKinds::kBoth) {
+    config["mamba_rms_norm"] = has_tensor(header, "blk.0.ssm_norm.weight");
+  }
+  if (!family.flag.empty()) {
+    config[std::string(family.flag)] = true;
+  }
   if (family.linear_attention) {
     add_linear_attention(header, keys, config);
     add_draft_head(header, keys, config);

@@ -60,6 +60,26 @@ constexpr Mixture kErnieMixture{
     .interval = "moe_layer_interval"
 };
 
+constexpr Mixture kBiasedMixture{
+    .scope = "block_sparse_moe",
+    .choice_bias = "e_score_correction_bias",
+    .experts = "num_local_experts",
+    .width = "intermediate_size",
+    .sigmoid = true
+};
+
+constexpr Mixture kRouterMixture{
+    .router = "router.gate",
+    .choice_bias = "expert_bias",
+    .stacks = "experts",
+    .shared = "shared_experts",
+    .shared_count = "num_shared_experts",
+    .dense_layers = "num_dense_layers",
+    .normalized_flag = "route_norm",
+    .scale = "route_scale",
+    .sigmoid = true
+};
+
 constexpr Mixture of_unnormalized(Mixture mixture) {
   mixture.normalized = false;
   return mixture;
@@ -70,7 +90,57 @@ constexpr Mixture with_stacks(Mixture mixture, std::string_view stacks) {
   return mixture;
 }
 
-constexpr std::array<Family, 23> kFamilies{{
+constexpr std::array<ModuleNames, 3> kGatedSandwich{{
+    {"attn_gate", "self_attn.gate_proj"},
+    {"ffn_norm", "pre_mlp_layernorm"},
+    {"post_ffw_norm", "post_mlp_layernorm"},
+}};
+
+constexpr std::array<ModuleNames, 4> kBothModules{{
+    {"ffn_norm", "pre_ff_layernorm"},
+    {"ffn_gate", "feed_forward.gate_proj"},
+    {"ffn_up", "feed_forward.up_proj"},
+    {"ffn_down", "feed_forward.down_proj"},
+}};
+
+constexpr std::array<ModuleNames, 3> kFeedForwardModules{{
+    {"ffn_gate", "feed_forward.gate_proj"},
+    {"ffn_up", "feed_forward.up_proj"},
+    {"ffn_down", "feed_forward.down_proj"},
+}};
+
+constexpr Mixture kInputMixture{
+    .scope = "feed_forward",
+    .router = "router",
+    .stacks = "experts",
+    .shared = "shared_expert",
+    .experts = "num_local_experts",
+    .width = "intermediate_size",
+    .dense_width = "intermediate_size_mlp",
+    .interval = "interleave_moe_layer_step",
+    .sigmoid = true
+};
+
+constexpr std::array<ModuleNames, 2> kNormsOfProjections{{
+    {"attn_q_norm", "self_attn.query_layernorm"},
+    {"attn_k_norm", "self_attn.key_layernorm"},
+}};
+
+constexpr Mixture kLocalMixture{
+    .scope = "block_sparse_moe",
+    .router = "router.layer",
+    .experts = "num_local_experts",
+    .width = "intermediate_size"
+};
+
+constexpr Mixture beside_shared(Mixture mixture) {
+  mixture.shared = "shared_mlp";
+  mixture.shared_beside = true;
+  mixture.shared_width = "shared_intermediate_size";
+  return mixture;
+}
+
+constexpr std::array<Family, 25> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -129,26 +199,55 @@ constexpr std::array<Family, 23> kFamilies{{
     {.name = "seed_oss", .model_type = "seed_oss"},
     {.name = "exaone4", .model_type = "exaone4", .output_norms = true, .windowed_type = "exaone4"},
     {.name = "ernie4_5", .model_type = "ernie4_5"},
+    {.name = "falcon-h1",
+     .model_type = "falcon_h1",
+     .modules = kBothModules,
+     .kinds = LayerKinds::kBoth},
+    {.name = "hunyuan-dense", .model_type = "hunyuan_v1_dense", .modules = kNormsOfProjections},
 }};
 
 // With experts, in some layers or in all.
-constexpr std::array<Family, 14> kMixtures{{
+constexpr std::array<Family, 15> kMixtures{{
+    {.name = "llama4",
+     .model_type = "llama4_text",
+     .modules = kFeedForwardModules,
+     .experts = true,
+     .mixture = kInputMixture,
+     .experts_without_norms = 128},
+    {.name = "afmoe",
+     .model_type = "afmoe",
+     .modules = kGatedSandwich,
+     .flag = "mup_enabled",
+     .output_norms = true,
+     .experts = true,
+     .mixture = kRouterMixture,
+     .windows = true},
+    {.name = "cohere2moe",
+     .model_type = "cohere2_moe",
+     .experts = true,
+     .mixture =
+         {.shared = "shared_experts",
+          .width = "intermediate_size",
+          .shared_count = "num_shared_experts",
+          .dense_layers = "first_k_dense_replace",
+          .dense_width = "prefix_dense_intermediate_size",
+          .selection = "expert_selection_fn"},
+     .windows = true,
+     .windows_by_layer = true,
+     .layer_norms = true,
+     .scaled_logits = true},
+    {.name = "hunyuan-moe",
+     .model_type = "hunyuan_v1_moe",
+     .modules = kNormsOfProjections,
+     .experts = true,
+     .mixture = {.router = "gate.wg", .shared = "shared_mlp", .chosen = "moe_topk"}},
+    {.name = "qwen3vlmoe", .model_type = "qwen3_vl_moe", .experts = true},
     {.name = "deepseek2",
      .model_type = "deepseek_v3",
      .experts = true,
      .mixture = kGrouped,
      .latents = true},
     {.name = "qwen3moe", .model_type = "qwen3_moe", .experts = true},
-    {.name = "lfm2moe",
-     .model_type = "lfm2_moe",
-     .experts = true,
-     .mixture = kConvolutionMixture,
-     .kinds = LayerKinds::kConvolutions},
-    {.name = "nemotron_h_moe",
-     .model_type = "nemotron_h",
-     .experts = true,
-     .mixture = kSinglePartMixture,
-     .kinds = LayerKinds::kSingleParts},
     {.name = "llama",
      .model_type = "mixtral",
      .rotated_pairs = true,
@@ -162,17 +261,6 @@ constexpr std::array<Family, 14> kMixtures{{
      .model_type = "qwen2_moe",
      .experts = true,
      .mixture = of_unnormalized(kGatedShare)},
-    {.name = "qwen35moe",
-     .model_type = "qwen3_5_moe",
-     .experts = true,
-     .mixture = kGatedShare,
-     .linear_attention = true},
-    {.name = "qwen3next",
-     .model_type = "qwen3_next",
-     .experts = true,
-     .mixture = kGatedShare,
-     .linear_attention = true,
-     .heads_in_order = true},
     {.name = "glm4moe",
      .model_type = "glm4_moe",
      .experts = true,
@@ -186,26 +274,49 @@ constexpr std::array<Family, 14> kMixtures{{
      .model_type = "granitemoe",
      .rotated_pairs = true,
      .experts = true,
-     .mixture =
-         {.scope = "block_sparse_moe",
-          .router = "router.layer",
-          .experts = "num_local_experts",
-          .width = "intermediate_size"},
+     .mixture = kLocalMixture,
      .factors = true},
     {.name = "minimax-m2",
      .model_type = "minimax_m2",
      .experts = true,
-     .mixture =
-         {.scope = "block_sparse_moe",
-          .choice_bias = "e_score_correction_bias",
-          .experts = "num_local_experts",
-          .width = "intermediate_size",
-          .sigmoid = true},
+     .mixture = kBiasedMixture,
      .partial_rope = true},
     {.name = "olmoe",
      .model_type = "olmoe",
      .experts = true,
      .mixture = {.width = "intermediate_size", .normalized = false}},
+}};
+
+// As above, with layers of states.
+constexpr std::array<Family, 5> kHybridMixtures{{
+    {.name = "granitehybrid",
+     .model_type = "granitemoehybrid",
+     .rotated_pairs = true,
+     .experts = true,
+     .mixture = beside_shared(kLocalMixture),
+     .kinds = LayerKinds::kStateSpaces,
+     .factors = true},
+    {.name = "lfm2moe",
+     .model_type = "lfm2_moe",
+     .experts = true,
+     .mixture = kConvolutionMixture,
+     .kinds = LayerKinds::kConvolutions},
+    {.name = "nemotron_h_moe",
+     .model_type = "nemotron_h",
+     .experts = true,
+     .mixture = kSinglePartMixture,
+     .kinds = LayerKinds::kSingleParts},
+    {.name = "qwen35moe",
+     .model_type = "qwen3_5_moe",
+     .experts = true,
+     .mixture = kGatedShare,
+     .linear_attention = true},
+    {.name = "qwen3next",
+     .model_type = "qwen3_next",
+     .experts = true,
+     .mixture = kGatedShare,
+     .linear_attention = true,
+     .heads_in_order = true},
 }};
 
 template <std::size_t First, std::size_t Second>
@@ -217,7 +328,7 @@ constexpr std::array<Family, First + Second> all_of(
   return all;
 }
 
-constexpr auto kAllFamilies = all_of(kFamilies, kMixtures);
+constexpr auto kAllFamilies = all_of(all_of(kFamilies, kMixtures), kHybridMixtures);
 
 // "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.
 std::string_view plain_type(std::string_view model_type) {
@@ -246,10 +357,10 @@ const Family& family_of(const Header& header) {
   const bool has_experts = header.integer(fmt::format("{}.expert_count", *name)).value_or(0) > 0;
   const auto* found = std::ranges::find(kAllFamilies, *name, &Family::name);
   // Some names are those of two families.
-  const auto* with_experts = std::ranges::find_if(kMixtures, [&](const Family& family) {
-    return has_experts && family.name == *name;
+  const auto* with_experts = std::ranges::find_if(kAllFamilies, [&](const Family& family) {
+    return has_experts && family.experts && family.name == *name;
   });
-  if (with_experts != kMixtures.end()) {
+  if (with_experts != kAllFamilies.end()) {
     return *with_experts;
   }
   std::string known;

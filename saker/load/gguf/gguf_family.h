@@ -5,6 +5,7 @@
 // from a model folder. Pure; any thread.
 
 #include "saker/load/gguf/gguf_file.h"
+#include "saker/load/gguf/gguf_names.h"
 
 #include <cstdint>
 #include <span>
@@ -19,6 +20,7 @@ enum class LayerKinds : std::uint8_t {
   kConvolutions,  // Attention or a short convolution (gguf_linear_attention.h, as the next ones).
   kStateSpaces,   // Attention or a state space.
   kSingleParts,   // Attention, a state space or an MLP alone.
+  kBoth,          // Attention and a state space.
 };
 
 // Names of a mixture of experts in a model folder. Empty: the family has no such part.
@@ -28,6 +30,7 @@ struct Mixture {
   std::string_view choice_bias = {};
   std::string_view stacks = "switch_mlp";
   std::string_view shared = {};
+  bool shared_beside = false;  // It lies beside that scope.
   std::string_view shared_gate = {};
   // Fields of the configuration.
   std::string_view experts = "num_experts";
@@ -36,16 +39,23 @@ struct Mixture {
   std::string_view shared_width = {};
   std::string_view shared_count = {};  // The shared expert's width in experts.
   std::string_view dense_layers = {};  // Before those with experts.
-  std::string_view interval = {};      // Behind them, every so many layers have experts.
+  std::string_view dense_width = {};   // Width of their MLPs, if `width` is that of all others.
+  std::string_view selection = {};     // "sigmoid" or "softmax".
+  std::string_view normalized_flag = "norm_topk_prob";
+  std::string_view scale = "routed_scaling_factor";
+  std::string_view interval = {};  // Behind them, every so many layers have experts.
   // The router's scores are sigmoids, which files tell, with groups and factors.
   bool sigmoid = false;
-  bool normalized = true;  // Weights of the chosen experts sum to 1, as the family has it.
+  bool normalized =
+      true;  // Without a key for it: weights of the chosen experts sum to 1, as the family has it.
 };
 
 struct Family {
   std::string_view name;        // `general.architecture`.
   std::string_view model_type;  // In a model folder's configuration.
   std::string_view activation = "silu";
+  std::span<const ModuleNames> modules = {};  // With other names than in most families.
+  std::string_view flag = {};                 // A field that is true.
   bool rotated_pairs = false;   // Rows of queries and keys are in the order of rotated pairs.
   bool norms_plus_one = false;  // Norms hold their factors; a folder's hold them less 1.
   bool output_norms = false;    // Attention and MLP also have a norm on their output.
@@ -54,7 +64,10 @@ struct Family {
   bool biased_experts = false;  // Experts with biases; heads have attention sinks.
   LayerKinds kinds = LayerKinds::kAlike;
   bool softcaps = false;  // For scores and logits.
+  // Norms of heads have no weights; models of this many experts have none. 0: they have weights.
+  std::int64_t experts_without_norms = 0;
   bool windows = false;
+  bool windows_by_layer = false;  // A flag for each layer says whether it slides.
   // Queries are scaled by the width of a head, but in models of this many layers by hidden size /
   // heads. 0: nothing is said of it.
   std::int64_t widest_layers = 0;

@@ -101,6 +101,10 @@ void Keys::expect(bool ok, std::string_view key, std::string_view got, std::stri
   );
 }
 
+bool has_tensor(const Header& header, std::string_view name) {
+  return std::ranges::find(header.tensors, name, &TensorEntry::name) != header.tensors.end();
+}
+
 std::int64_t head_count(const Keys& keys) {
   return keys.required_size("attention.head_count");
 }

@@ -48,6 +48,8 @@ class Keys {
   std::string prefix_;
 };
 
+bool has_tensor(const Header& header, std::string_view name);
+
 std::int64_t head_count(const Keys& keys);
 
 // Layers without attention may have none.

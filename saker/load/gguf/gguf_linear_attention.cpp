@@ -288,6 +288,10 @@ std::optional<TensorRole> layer_role(LayerKinds kinds, std::string_view name) {
       return state_space_role("mamba", name);
     case LayerKinds::kSingleParts:
       return single_part_role(name);
+    case LayerKinds::kBoth:
+      // llama.cpp's converter leaves out the end of this name.
+      return name == "ffn_norm" ? std::optional(TensorRole{.name = "pre_ff_layernorm.weight"})
+                                : state_space_role("mamba", name);
     case LayerKinds::kAlike:
       break;
   }
@@ -309,6 +313,10 @@ struct StateSpaceKeys {
   const char* state_dim;
   const char* groups;
   const char* taps;
+};
+
+constexpr StateSpaceKeys kMambaKeys{
+    "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv"
 };
 
 void add_state_space(const Keys& keys, const StateSpaceKeys& ours, Json& config) {
@@ -382,15 +390,17 @@ void add_hybrid(const Keys& keys, const Family& family, Json& config) {
     config["norm_eps"] = config["rms_norm_eps"];
   } else if (family.kinds == LayerKinds::kStateSpaces) {
     config["layer_types"] = layer_types(kv_heads, "mamba", "attention");
-    config["num_local_experts"] = 0;
-    config["shared_intermediate_size"] = config["intermediate_size"];
+    if (!family.experts) {
+      config["num_local_experts"] = 0;
+      config["shared_intermediate_size"] = config["intermediate_size"];
+    }
     const bool rotates = keys.boolean("rope.scaling.finetuned").value_or(false);
     config["position_embedding_type"] = rotates ? "rope" : "nope";
-    add_state_space(
-        keys,
-        {"mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv"},
-        config
-    );
+    add_state_space(keys, kMambaKeys, config);
+  } else if (family.kinds == LayerKinds::kBoth) {
+    add_state_space(keys, kMambaKeys, config);
+    config["mamba_d_ssm"] = keys.required("ssm.inner_size");
+    config["mamba_norm_before_gate"] = false;
   } else {
     config["hybrid_override_pattern"] = layer_letters(keys, kv_heads, family.experts ? 'E' : '-');
     if (const auto latent = keys.integer("moe_latent_size")) {
@@ -407,11 +417,12 @@ void add_hybrid(const Keys& keys, const Family& family, Json& config) {
 }
 
 std::optional<TensorRole> hybrid_role(const Family& family, std::string_view name) {
-  const bool has_final_name =
-      family.kinds == LayerKinds::kConvolutions || family.kinds == LayerKinds::kSingleParts;
-  if (has_final_name && (name == "output_norm.weight" || name == "token_embd_norm.weight")) {
-    const bool beside_table = family.kinds == LayerKinds::kConvolutions;
-    return TensorRole{.name = beside_table ? "model.embedding_norm.weight" : "model.norm_f.weight"};
+  const std::string_view final_norm = family.kinds == LayerKinds::kConvolutions  ? "embedding_norm"
+                                      : family.kinds == LayerKinds::kSingleParts ? "norm_f"
+                                      : family.kinds == LayerKinds::kBoth        ? "final_layernorm"
+                                                                                 : "";
+  if (!final_norm.empty() && (name == "output_norm.weight" || name == "token_embd_norm.weight")) {
+    return TensorRole{.name = fmt::format("model.{}.weight", final_norm)};
   }
   const auto layer = numbered_name(name, "blk.");
   if (!layer) {

@@ -39,7 +39,26 @@ void copy_size(const Keys& keys, std::string_view key, std::string_view field, J
   }
 }
 
+// For a family with routers of both kinds.
+void add_selection(const Keys& keys, const Mixture& mixture, Json& config) {
+  const std::int64_t gating = keys.integer("expert_gating_func").value_or(kSigmoidGating);
+  const double scale = keys.number("expert_weights_scale").value_or(1.0);
+  keys.expect(
+      gating == 1 || gating == kSigmoidGating,
+      "expert_gating_func",
+      fmt::format("{}", gating),
+      "1 (softmax) or 2 (sigmoid)"
+  );
+  keys.expect(scale == 1.0 || scale == 0.0, "expert_weights_scale", fmt::format("{}", scale), "1");
+  config[std::string(mixture.selection)] = gating == kSigmoidGating ? "sigmoid" : "softmax";
+  config[std::string(mixture.normalized_flag)] =
+      keys.boolean("expert_weights_norm").value_or(mixture.normalized);
+}
+
 void add_router(const Keys& keys, const Mixture& mixture, Json& config) {
+  if (!mixture.selection.empty()) {
+    return add_selection(keys, mixture, config);
+  }
   const bool is_normalized =
       keys.boolean("expert_weights_norm").value_or(mixture.sigmoid || mixture.normalized);
   if (!mixture.sigmoid) {
@@ -50,7 +69,7 @@ void add_router(const Keys& keys, const Mixture& mixture, Json& config) {
         fmt::format("{}", mixture.normalized)
     );
   }
-  config["norm_topk_prob"] = is_normalized;
+  config[std::string(mixture.normalized_flag)] = is_normalized;
   const double scale = keys.number("expert_weights_scale").value_or(1.0);
   const std::int64_t gating =
       keys.integer("expert_gating_func").value_or(mixture.sigmoid ? kSigmoidGating : 1);
@@ -62,7 +81,7 @@ void add_router(const Keys& keys, const Mixture& mixture, Json& config) {
   );
   // 0 is none, too.
   if (mixture.sigmoid) {
-    config["routed_scaling_factor"] = scale == 0.0 ? 1.0 : scale;
+    config[std::string(mixture.scale)] = scale == 0.0 ? 1.0 : scale;
     copy_size(keys, "expert_group_count", "n_group", config);
     copy_size(keys, "expert_group_used_count", "topk_group", config);
   } else {
@@ -180,6 +199,9 @@ void add_experts(const Header& header, const Keys& keys, const Family& family, J
   const Mixture& mixture = family.mixture;
   config[std::string(mixture.experts)] = experts;
   config[std::string(mixture.chosen)] = keys.required("expert_used_count");
+  if (!mixture.dense_width.empty()) {
+    config[std::string(mixture.dense_width)] = config["intermediate_size"];
+  }
   const auto width = keys.integer("expert_feed_forward_length");
   config[std::string(mixture.width)] = width ? *width : keys.required("feed_forward_length");
   config["decoder_sparse_step"] = 1;
@@ -192,9 +214,9 @@ void add_experts(const Header& header, const Keys& keys, const Family& family, J
         keys.integer("leading_dense_block_count").value_or(0);
   }
   add_router(keys, mixture, config);
+  const bool has_norms = has_tensor(header, "blk.0.attn_q_norm.weight");
   config["use_qk_norm"] =
-      std::ranges::find(header.tensors, "blk.0.attn_q_norm.weight", &TensorEntry::name) !=
-      header.tensors.end();
+      family.experts_without_norms > 0 ? experts != family.experts_without_norms : has_norms;
 }
 
 std::optional<std::string> expert_path(const Family& family, std::string_view part) {
@@ -208,9 +230,10 @@ std::optional<std::string> expert_path(const Family& family, std::string_view pa
   if (part == "ffn_gate_inp_shexp" && !mixture.shared_gate.empty()) {
     return fmt::format("{}.{}", mixture.scope, mixture.shared_gate);
   }
-  if (const auto shared = expert_part_path(
-          kSharedParts, fmt::format("{}.{}", mixture.scope, mixture.shared), part
-      )) {
+  const auto shared_scope = mixture.shared_beside
+                                ? std::string(mixture.shared)
+                                : fmt::format("{}.{}", mixture.scope, mixture.shared);
+  if (const auto shared = expert_part_path(kSharedParts, shared_scope, part)) {
     return mixture.shared.empty() ? std::nullopt : shared;
   }
   return expert_part_path(kStackParts, fmt::format("{}.{}", mixture.scope, mixture.stacks), part);

@@ -33,10 +33,6 @@ constexpr std::array<ModuleNames, 3> kOwnOfModel = {{
     {"per_layer_proj_norm.weight", "model.per_layer_projection_norm.weight"},
 }};
 
-bool has_tensor(const Header& header, std::string_view name) {
-  return std::ranges::find(header.tensors, name, &TensorEntry::name) != header.tensors.end();
-}
-
 class TwoKinds {
  public:
   TwoKinds(const Header& header, Json& config)

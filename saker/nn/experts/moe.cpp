@@ -7,6 +7,16 @@
 namespace saker::nn {
 namespace {
 
+// Options with the names of the router that this checkpoint has.
+MoeOptions with_names_of(const Weights& weights, MoeOptions options) {
+  MoeNames& names = options.names;
+  if (!names.mlx_router.empty() && (weights / names.mlx_router).has("weight")) {
+    names.router = names.mlx_router;
+    names.choice_bias = names.mlx_choice_bias;
+  }
+  return options;
+}
+
 ExpertLinear read_inputs(const Weights& weights, const MoeOptions& options) {
   const MoeNames& names = options.names;
   std::vector<ExpertLinear::Part> parts;
@@ -80,20 +90,21 @@ std::optional<Linear> read_shared_gate(const Weights& weights, const MoeOptions&
 
 Moe::Moe(const Weights& weights, const MoeOptions& options) : Moe(weights, options, weights) {}
 
-Moe::Moe(const Weights& weights, const MoeOptions& options, const Weights& beside)
-    : options_(options),
-      router_(Linear::in_float32(weights / options.names.router, options.hidden, options.experts)),
+Moe::Moe(const Weights& weights, const MoeOptions& published, const Weights& beside)
+    : options_(with_names_of(weights, published)),
+      router_(Linear::in_float32(weights / options_.names.router, options_.hidden, options_.experts)
+      ),
       router_tensors_{
-          read_choice_bias(weights, options),
-          read_router_tensor(weights, options.names.expert_scales, options.experts),
+          read_choice_bias(weights, options_),
+          read_router_tensor(weights, options_.names.expert_scales, options_.experts),
       },
-      inputs_(read_inputs(weights, options)),
-      down_(read_down(weights, options)),
-      shared_(read_shared(options.shared.beside ? beside : weights, options)),
-      shared_gate_(read_shared_gate(weights, options)) {
-  if (options.latent > 0) {
-    to_latent_.emplace(weights / options.names.to_latent, options.hidden, options.latent);
-    from_latent_.emplace(weights / options.names.from_latent, options.latent, options.hidden);
+      inputs_(read_inputs(weights, options_)),
+      down_(read_down(weights, options_)),
+      shared_(read_shared(options_.shared.beside ? beside : weights, options_)),
+      shared_gate_(read_shared_gate(weights, options_)) {
+  if (options_.latent > 0) {
+    to_latent_.emplace(weights / options_.names.to_latent, options_.hidden, options_.latent);
+    from_latent_.emplace(weights / options_.names.from_latent, options_.latent, options_.hidden);
   }
 }
 
@@ -129,7 +140,8 @@ kernels::ResidualNorm Moe::add_to(
 std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowContext& adapters)
     const {
   const auto router = router_.projection(adapters);
-  if (!router || to_latent_ || inputs_.is_changed(adapters) || down_.is_changed(adapters)) {
+  if (!router || to_latent_ || options_.weighted_inputs || inputs_.is_changed(adapters) ||
+      down_.is_changed(adapters)) {
     return std::nullopt;
   }
   kernels::ExpertsBlock whole{
@@ -149,11 +161,17 @@ mx::array Moe::parted(const mx::array& x, const mx::array& router_rows, const Ro
       kernels::choose_experts(router_(router_rows, adapters), options_.routing, router_tensors_);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
   const auto rows = to_latent_ ? (*to_latent_)(x, adapters) : x;
-  const auto inner = inputs_(kernels::gather_rows(rows, sorted), sorted, adapters);
+  auto gathered = kernels::gather_rows(rows, sorted);
+  auto weights = choice.weights;
+  if (options_.weighted_inputs) {
+    const auto shares = mx::expand_dims(mx::take(mx::flatten(weights), sorted.pairs), 1);
+    gathered = mx::multiply(gathered, mx::astype(shares, gathered.dtype()));
+    weights = mx::ones_like(weights);
+  }
+  const auto inner = inputs_(gathered, sorted, adapters);
   const auto activated = options_.gated ? kernels::gated_activation(inner, options_.activation)
                                         : kernels::activation(inner, options_.activation);
-  const auto sum =
-      kernels::combine_experts(down_(activated, sorted, adapters), sorted, choice.weights);
+  const auto sum = kernels::combine_experts(down_(activated, sorted, adapters), sorted, weights);
   return from_latent_ ? (*from_latent_)(sum, adapters) : sum;
 }
 

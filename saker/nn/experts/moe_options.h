@@ -28,7 +28,8 @@ struct MoeOptions {
   int experts = 0;
   kernels::RouterOptions routing = {};
   kernels::Activation activation = kernels::Activation::kSilu;
-  bool gated = true;  // See MlpOptions.
+  bool gated = true;             // See MlpOptions.
+  bool weighted_inputs = false;  // Weights of experts scale the rows that they read.
   MoeNames names = {};
   SharedExpertOptions shared = {};
   // Experts read rows of this size, which two linear layers make and take; 0: of `hidden`.

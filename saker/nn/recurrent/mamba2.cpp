@@ -5,6 +5,8 @@
 #include "saker/kernels/ops/norm.h"
 #include "saker/nn/recurrent_rows.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace saker::nn {
@@ -28,6 +30,21 @@ mx::array part_of(const mx::array& x, int first, int count) {
   return mx::slice(x, {0, first}, {x.shape(0), first + count});
 }
 
+std::optional<mx::array> input_factors(const Mamba2Options& options) {
+  const auto& scales = options.input_scales;
+  if (std::ranges::all_of(scales, [](float scale) { return scale == 1.0F; })) {
+    return std::nullopt;
+  }
+  const auto counts = options.input_counts();
+  std::vector<mx::array> parts;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    parts.push_back(mx::full({counts[i]}, scales[i]));
+  }
+  auto factors = mx::concatenate(parts);
+  mx::eval(factors);
+  return factors;
+}
+
 }  // namespace
 
 Mamba2::Mamba2(const Weights& weights, const Mamba2Options& options)
@@ -38,6 +55,7 @@ Mamba2::Mamba2(const Weights& weights, const Mamba2Options& options)
           options.shape.outputs() + options.shape.channels() + options.shape.heads
       ),
       weights_(scan_weights(weights, options)),
+      input_factors_(input_factors(options)),
       output_(weights / "out_proj", options.shape.outputs(), options.hidden) {
   const int outputs = options.shape.outputs();
   if (options.norm_groups == 1) {
@@ -59,7 +77,10 @@ kernels::ResidualNorm Mamba2::add_to(
 
 mx::array Mamba2::scanned(const mx::array& x, ForwardContext& context, int layer) const {
   const kernels::ScanShape& shape = options_.shape;
-  const auto all = input_(x, context.adapters());
+  auto all = input_(x, context.adapters());
+  if (input_factors_) {
+    all = mx::multiply(all, mx::astype(*input_factors_, all.dtype()));
+  }
   const auto gate = part_of(all, 0, shape.outputs());
   const kernels::ScanInputs inputs{
       part_of(all, shape.outputs(), shape.channels()),

@@ -11,6 +11,7 @@
 #include "saker/nn/norm.h"
 #include "saker/nn/weights/weights.h"
 
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -26,6 +27,14 @@ struct Mamba2Options {
   NormOptions norm;
   int norm_groups = 1;            // Parts of the output that are normed alone; 0: no norm.
   bool norm_before_gate = false;  // Else the gated rows are normed.
+  // Factors of in_proj's outputs: the gate, the heads' rows, what writes and reads the state, steps.
+  std::array<float, 5> input_scales{1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+
+  // How many outputs each of these has.
+  std::array<int, 5> input_counts() const {
+    const int states = shape.groups * shape.state_dim;
+    return {shape.outputs(), shape.outputs(), states, states, shape.heads};
+  }
 };
 
 class Mamba2 {
@@ -53,6 +62,7 @@ class Mamba2 {
   Linear input_;
   kernels::ScanWeights weights_;
   std::optional<Norm> norm_;                // For whole rows.
+  std::optional<mx::array> input_factors_;  // One for each of in_proj's outputs.
   std::optional<mx::array> group_factors_;  // [outputs]: the norm of groups.
   Linear output_;
 };

@@ -154,7 +154,6 @@ kernels::ResidualNorm run_layer(
     ForwardContext& context,
     int cache
 ) {
-  const auto shared = layer.parallel ? std::optional(state.normed) : std::nullopt;
   for (std::size_t i = 0; i < layer.parts.size(); ++i) {
     const ResidualPart& part = layer.parts[i];
     const bool last = i + 1 == layer.parts.size();
@@ -165,12 +164,16 @@ kernels::ResidualNorm run_layer(
       target.inputs = inputs;
     } else {
       const auto& following = layer.parts[i + 1].norm;
-      target.next = !layer.parallel && following ? &*following : nullptr;
+      target.next = following ? &*following : nullptr;
+    }
+    const auto rows = state.normed;
+    if (part.input_scale != 1.0F) {
+      state.normed = mx::multiply(rows, mx::array(part.input_scale, rows.dtype()));
     }
     state = run_part(part, state, target, context, cache);
     cache += has_cache(part) ? 1 : 0;
-    if (shared && !last) {
-      state.normed = *shared;
+    if (!last && layer.parts[i + 1].reads_same_rows) {
+      state.normed = rows;
     }
   }
   return state;

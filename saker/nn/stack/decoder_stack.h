@@ -43,12 +43,13 @@ struct ResidualPart {
   std::optional<Norm> norm;  // For the rows that it reads; none: it reads the stream.
   LayerMixer mixer;
   std::optional<Norm> output_norm = std::nullopt;
-  float scale = 1.0F;  // Scales the output.
+  float scale = 1.0F;            // Scales the output.
+  float input_scale = 1.0F;      // Scales the rows that it reads.
+  bool reads_same_rows = false;  // As the part before it; then it has no norm.
 };
 
 struct DecoderLayer {
-  std::vector<ResidualPart> parts;  // At least one.
-  bool parallel = false;            // All parts read the rows that the first one reads.
+  std::vector<ResidualPart> parts;                          // At least one.
   std::optional<LayerInputGate> input_gate = std::nullopt;  // REQUIRES: the last part's scale is 1.
   float scale = 1.0F;  // Scales the residual stream after this layer.
 

@@ -34,6 +34,15 @@ struct GatedRow {
   float* out;
 };
 
+struct XieluRow {
+  const float* x;
+  float* out;
+  float positive;
+  float negative;
+  float linear;
+  float limit;
+};
+
 struct RowBodies {
   void (*rms_norm)(const NormRow& row, int width, float eps);
   void (*layer_norm)(const NormRow& row, int width, float eps);
@@ -46,6 +55,7 @@ struct RowBodies {
   void (*gated_gelu_tanh)(const GatedRow& row, int width);
   void (*gated_gelu)(const GatedRow& row, int width);
   void (*gated_swiglu_oai)(const GatedRow& row, int width);
+  void (*xielu)(const XieluRow& row, int width);
   void (*softcap)(const float* x, float cap, float* out, int width);
 };
 

@@ -130,6 +130,20 @@ void gated_swiglu_oai(const GatedRow& row, int width) {
   });
 }
 
+// exp(y) - 1 is 2 t / (1 - t) with t = tanh(y / 2), which keeps small results accurate; y < 0.
+void xielu(const XieluRow& row, int width) {
+  const F32x16 one = broadcast(1.0F);
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 x = load_lanes(row.x + i, lanes);
+    const F32x16 line = mul(x, broadcast(row.linear));
+    const F32x16 above = fma(mul(x, x), broadcast(row.positive), line);
+    const F32x16 t = tanh(mul(min(broadcast(row.limit), x), broadcast(0.5F)));
+    const F32x16 shrunk = div(add(t, t), sub(one, t));
+    const F32x16 below = fma(sub(shrunk, x), broadcast(row.negative), line);
+    store_lanes(row.out + i, where_nan(x, x, where_negative(sub(zero(), x), above, below)), lanes);
+  });
+}
+
 void softcap(const float* x, float cap, float* out, int width) {
   const F32x16 limit = broadcast(cap);
   each_vector(width, [&](int i, int lanes) {
@@ -151,6 +165,7 @@ const RowBodies row_bodies = {
     gated_gelu_tanh,
     gated_gelu,
     gated_swiglu_oai,
+    xielu,
     softcap,
 };
 
