@@ -104,6 +104,9 @@ engine::PoolModel pool_model(
   if (preset.prefix_cache) {
     args.engine.prefix_cache = parse_size("prefix_cache", *preset.prefix_cache);
   }
+  if (preset.cache_memory) {
+    args.engine.cache_memory = parse_size("cache_memory", *preset.cache_memory);
+  }
   engine::EngineOptions loading = engine_options(args);
   loading.on_load = [bar](int done, int total) {
     if (*bar != nullptr) {

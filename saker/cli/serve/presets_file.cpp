@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 11> kMembers = {
+constexpr std::array<std::string_view, 12> kMembers = {
     "model",
     "aliases",
     "adapters",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 11> kMembers = {
     "batch",
     "kv_bits",
     "prefix_cache",
+    "cache_memory",
     "sampling",
     "pinned",
     "keep_alive"
@@ -90,6 +91,7 @@ ModelPreset read_preset(const std::string& name, const Json& given, const fs::pa
     preset.batch = static_cast<int>(*batch);
   }
   preset.prefix_cache = fields.text("prefix_cache");
+  preset.cache_memory = fields.text("cache_memory");
   if (fields.has("keep_alive")) {
     preset.keep_alive = server::read_keep_alive(given);
   }

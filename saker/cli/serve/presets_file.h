@@ -26,6 +26,7 @@ struct ModelPreset {
   };  // As --draft; none: the command line's. So are the others.
   std::optional<int> batch = {};
   std::optional<std::string> prefix_cache = {};
+  std::optional<std::string> cache_memory = {};
   std::optional<engine::KeepAlive> keep_alive = {};
   bool is_pinned = false;  // It is loaded at the start, and stays.
   engine::Preset preset = {};
