@@ -40,6 +40,7 @@ void bind_options(nb::module_& module) {
       .def_rw("fast_prefill", &engine::EngineOptions::fast_prefill)
       .def_rw("batch", &engine::EngineOptions::batch)
       .def_rw("prefix_cache", &engine::EngineOptions::prefix_cache)
+      .def_rw("cache_memory", &engine::EngineOptions::cache_memory)
       .def_prop_rw(
           "prefix_cache_dir",
           [](const engine::EngineOptions& self) { return self.prefix_cache_dir.string(); },
@@ -124,6 +125,7 @@ void bind_result(nb::module_& module) {
   nb::class_<GenerateStats>(module, "GenerateStats", "What an answer took.")
       .def_ro("prompt_tokens", &GenerateStats::prompt_tokens)
       .def_ro("cached_tokens", &GenerateStats::cached_tokens, "Of the prompt, not run.")
+      .def_ro("preemptions", &GenerateStats::preemptions, "Times that it had to wait, once begun.")
       .def_ro("prompt_tps", &GenerateStats::prompt_tps)
       .def_ro("generation_tokens", &GenerateStats::generation_tokens)
       .def_ro("reasoning_tokens", &GenerateStats::reasoning_tokens, "Of these, markers included.")

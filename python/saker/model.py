@@ -425,6 +425,7 @@ def load(
     prefix_cache_dir: Path | None = None,
     prefix_cache_dir_size: int | str = "8G",
     prefix_cache_interval: int = 256,
+    cache_memory: int | str | None = None,
     device: str = "cpu",
     draft: Path | None = None,
     cache_entries: int = 256,
@@ -448,7 +449,7 @@ def load(
 
     ``prefix_cache``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from: bytes,
     a size such as ``"512M"``, or ``"off"`` (None: an eighth of the machine's). ``prefix_cache_dir`` is a folder where it outlives
-    the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` as in ``saker generate``.
+    the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` and ``cache_memory`` are as in ``saker generate``.
 
     ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
     a DFlash draft, an EAGLE-3 head or an MTP head of the model, or ``auto`` for what the model's own files bring.
@@ -465,13 +466,13 @@ def load(
     prefix_cache_dir_size = prefix_cache_dir_size if prefix_cache_dir_bytes is None else prefix_cache_dir_bytes
     options = _native.EngineOptions()
     options.threads, options.batch, options.prefill_step = threads, batch, prefill_step
-    options.device, options.fast_prefill = device, fast_prefill
+    options.device, options.fast_prefill, options.prefix_cache_interval = device, fast_prefill, prefix_cache_interval
     options.draft = "" if draft is None else _folder(draft)
     options.prefix_cache_dir = "" if prefix_cache_dir is None else _folder(prefix_cache_dir)
-    if prefix_cache is not None:
-        options.prefix_cache = bytes_of("prefix_cache", prefix_cache)
+    for name, size in (("prefix_cache", prefix_cache), ("cache_memory", cache_memory)):
+        if size is not None:
+            setattr(options, name, bytes_of(name, size))
     options.prefix_cache_dir_size = bytes_of("prefix_cache_dir_size", prefix_cache_dir_size)
-    options.prefix_cache_interval = prefix_cache_interval
     if adapter is None:
         adapter = {}
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}

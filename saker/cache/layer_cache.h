@@ -93,6 +93,11 @@ class LayerCache {
   // `make_mask`.
   virtual Mask make_mask(int n, int window) const = 0;
   virtual std::size_t nbytes() const = 0;
+  // Most bytes that a pass with the next `row_count` rows takes.
+  virtual std::size_t growth(std::int64_t row_count) const = 0;
+  // Most bytes that a cache like this one holds, alone, with `row_count` rows that came in passes
+  // of at most `step`.
+  virtual std::size_t bytes_with(std::int64_t row_count, int step) const = 0;
 
   bool is_empty() const { return offset() == 0; }
 

@@ -325,6 +325,19 @@ void PagedCache::clear() {
   offset_ = 0;
 }
 
+std::size_t PagedCache::growth(std::int64_t row_count) const {
+  return store_->growth(offset_, row_count);
+}
+
+std::size_t PagedCache::bytes_with(std::int64_t row_count, int step) const {
+  if (bound_) {
+    // The rows of a pass are there before the old ones leave; so may be those of the one before.
+    const std::int64_t edges = 2 * (std::int64_t{step} + kernels::kPageRows);
+    row_count = std::min<std::int64_t>(row_count, bound_->recent + bound_->keep + edges);
+  }
+  return store_->bytes_with(row_count);
+}
+
 std::size_t PagedCache::nbytes() const {
   return store_->nbytes();
 }

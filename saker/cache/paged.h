@@ -40,6 +40,8 @@ class PagedCache : public LayerCache {
   std::int64_t trim(std::int64_t count) final;
   void clear() final;
   std::size_t nbytes() const final;
+  std::size_t growth(std::int64_t row_count) const final;
+  std::size_t bytes_with(std::int64_t row_count, int step) const final;
 
   LayerSnapshotPtr snapshot(std::int64_t from) const final;
   LayerSnapshotPtr snapshot_of(const BlockSource& blocks, std::int64_t first, std::int64_t last)

@@ -62,7 +62,7 @@ void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCac
   while (store_) {
     const std::int64_t known = trie_.match(key, tokens);
     const PrefixStore::Entry* entry = store_->find(key, tokens, known);
-    if (entry == nullptr) {
+    if (entry == nullptr || (has_room_ && !has_room_(entry->bytes))) {
       return;
     }
     const std::vector<std::int32_t> path = entry->path;

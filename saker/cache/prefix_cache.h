@@ -15,8 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace saker::cache {
 
@@ -61,6 +63,14 @@ class PrefixCache {
   // there is no memory for it.
   void keep(std::string_view key, TokenSpan context, const SequenceCache& cache, Pin& pin);
 
+  // Gives up some rows, as if the budget were exceeded; false if there are none.
+  bool give_way() { return trie_.evict_one() || (store_ && store_->finish_one()); }
+
+  // Before rows come from the folder, `has_room(bytes)` tells if memory may take them.
+  void ask_before_loading(std::function<bool(std::size_t bytes)> has_room) {
+    has_room_ = std::move(has_room);
+  }
+
   // True if a sequence with `kept` rows kept should call `keep` again at `count` rows. That is
   // after one interval, or when a partly kept page is whole. Layers that drop old rows need all
   // rows of a page to go back into it.
@@ -84,6 +94,7 @@ class PrefixCache {
   int interval_;
   std::optional<PrefixStore> store_;
   PrefixTrie trie_;
+  std::function<bool(std::size_t bytes)> has_room_;  // Empty: it may.
   PrefixCacheStats stats_;
 };
 

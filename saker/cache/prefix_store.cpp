@@ -248,9 +248,10 @@ void PrefixStore::write(std::string_view key, Tokens path, std::int64_t first, P
       .used = fs::file_time_type::clock::now(),
       .written = {},
   };
-  std::packaged_task<bool()> task([entry, payload = std::move(payload)] {
+  std::packaged_task<bool()> task([entry, payload = std::move(payload)]() mutable {
+    const Payload rows = std::move(payload);  // Free when the result is there.
     try {
-      write_file(entry, payload.parts);
+      write_file(entry, rows.parts);
       return true;
     } catch (const std::exception& error) {
       warn(entry.file, error.what());
@@ -266,14 +267,22 @@ void PrefixStore::write(std::string_view key, Tokens path, std::int64_t first, P
   writes_.push(std::move(task));
 }
 
+bool PrefixStore::finish_one() {
+  if (pending_.empty()) {
+    return false;
+  }
+  pending_.front().written.wait();
+  pending_bytes_ -= pending_.front().bytes;
+  pending_.pop_front();
+  return true;
+}
+
 void PrefixStore::bound_pending(std::uintmax_t bytes) {
   const auto is_done = [](const Pending& file) {
     return file.written.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   };
   while (!pending_.empty() && (pending_bytes_ + bytes > kMaxPending || is_done(pending_.front()))) {
-    pending_.front().written.wait();
-    pending_bytes_ -= pending_.front().bytes;
-    pending_.pop_front();
+    finish_one();
   }
 }
 

@@ -74,6 +74,9 @@ class PrefixStore {
   // kCorruptData, the file counts as damaged; other errors are passed on.
   bool read(const Entry& entry, const std::function<void(CheckedReader& payload)>& use);
   void remove(const Entry& entry);
+  // Waits for the oldest file that is being written, whose rows are free then; false if there is
+  // none.
+  bool finish_one();
 
   std::uintmax_t bytes() const { return bytes_; }
 

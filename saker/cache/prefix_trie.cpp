@@ -251,14 +251,18 @@ void PrefixTrie::add_child(Node& parent, TokenSpan tokens, const SequenceSnapsho
 }
 
 void PrefixTrie::evict() {
-  while (bytes() > byte_budget_) {
-    Node* victim = next_victim();
-    if (victim == nullptr) {
-      return;
-    }
-    cut_end(*victim);
-    ++evictions_;
+  while (bytes() > byte_budget_ && evict_one()) {
   }
+}
+
+bool PrefixTrie::evict_one() {
+  Node* victim = next_victim();
+  if (victim == nullptr) {
+    return false;
+  }
+  cut_end(*victim);
+  ++evictions_;
+  return true;
 }
 
 PrefixTrie::Node* PrefixTrie::next_victim() const {

@@ -68,6 +68,8 @@ class PrefixTrie {
   // Adds `rows`, which end at tokens.size(); existing rows stay. Does nothing unless rows.first()
   // <= match(key, tokens). Then evicts down to the budget.
   void insert(std::string_view key, TokenSpan tokens, const SequenceSnapshot& rows);
+  // Evicts the end of one leaf; false if there is none.
+  bool evict_one();
   // Pins the rows of these tokens that are held.
   Pin pin(std::string_view key, TokenSpan tokens);
 

@@ -17,6 +17,14 @@ bool same_shapes(const RecurrentState& a, const RecurrentState& b) {
   });
 }
 
+std::size_t bytes_of(const RecurrentState& state) {
+  std::size_t total = 0;
+  for (const mx::array& array : state) {
+    total += array.nbytes();
+  }
+  return total;
+}
+
 [[noreturn]] void refuse_attention() {
   throw Error(ErrorCode::kInternal, "[RecurrentCache] a recurrent layer has no rows to attend to");
 }
@@ -29,7 +37,13 @@ mx::array read_array(const BlockSource& blocks, const mx::array& like) {
 
 }  // namespace
 
-RecurrentCache::RecurrentCache(RecurrentState empty) : empty_(std::move(empty)), state_(empty_) {}
+HeldState held_state(RecurrentState state) {
+  auto bytes = std::make_shared<const kernels::HeldBytes>(bytes_of(state));
+  return {std::move(state), std::move(bytes)};
+}
+
+RecurrentCache::RecurrentCache(RecurrentState empty)
+    : empty_(std::move(empty)), state_(held_state(empty_)) {}
 
 void RecurrentCache::advance(int row_count, RecurrentState state, Replay replay) {
   require(
@@ -39,7 +53,7 @@ void RecurrentCache::advance(int row_count, RecurrentState state, Replay replay)
       row_count
   );
   offset_ += row_count;
-  state_ = std::move(state);
+  state_ = held_state(std::move(state));
   if (open_) {
     open_->steps.push_back({offset_, state_, std::move(replay)});
   }
@@ -54,7 +68,7 @@ void RecurrentCache::assign_state(std::int64_t offset, RecurrentState state) {
   );
   mx::eval(state);
   offset_ = offset;
-  state_ = std::move(state);
+  state_ = held_state(std::move(state));
 }
 
 KeyValues RecurrentCache::update(const mx::array& /*keys*/, const mx::array& /*values*/) {
@@ -69,22 +83,18 @@ std::int64_t RecurrentCache::trim(std::int64_t count) {
   if (count <= 0 || !can_trim(count)) {
     return 0;
   }
-  state_ = empty_;
+  state_ = held_state(empty_);
   return std::exchange(offset_, 0);
 }
 
 void RecurrentCache::clear() {
   require(!open_, ErrorCode::kInternal, "[RecurrentCache] clear inside of a transaction");
-  state_ = empty_;
+  state_ = held_state(empty_);
   offset_ = 0;
 }
 
 std::size_t RecurrentCache::nbytes() const {
-  std::size_t total = 0;
-  for (const mx::array& array : state_) {
-    total += array.nbytes();
-  }
-  return total;
+  return bytes_of(state_.arrays);
 }
 
 std::unique_ptr<LayerCache> RecurrentCache::copy() const {
@@ -134,7 +144,8 @@ LayerSnapshotPtr RecurrentCache::snapshot_of(
           block.bytes,
           empty_[array].nbytes()
       );
-      states.try_emplace(position, empty_).first->second[array] = read_array(blocks, empty_[array]);
+      const auto place = states.try_emplace(position, held_state(empty_)).first;
+      place->second.arrays[array] = read_array(blocks, empty_[array]);
       ++filled;
     }
   } catch (const std::bad_alloc&) {
@@ -160,7 +171,7 @@ std::int64_t RecurrentCache::reach(const LayerSnapshot& rows, std::int64_t targe
 bool RecurrentCache::restore(const LayerSnapshot* rows, std::int64_t target) {
   const auto* snapshot = dynamic_cast<const RecurrentSnapshot*>(rows);
   const auto* found = snapshot != nullptr ? snapshot->find(target) : nullptr;
-  if (found != nullptr && found->first == target && same_shapes(found->second, empty_)) {
+  if (found != nullptr && found->first == target && same_shapes(found->second.arrays, empty_)) {
     state_ = found->second;
     offset_ = target;
     return true;
@@ -191,17 +202,20 @@ void RecurrentCache::commit(std::int64_t count) {
   }
   count = std::clamp<std::int64_t>(count, 0, offset_ - open_->start);
   require(can_commit(count), ErrorCode::kInternal, "[RecurrentCache] commit of {} rows", count);
-  const Transaction done = *std::exchange(open_, std::nullopt);
+  Transaction done = *std::exchange(open_, std::nullopt);
   offset_ = done.start + count;
   state_ = done.state;
   std::int64_t before = done.start;
   for (const Step& step : done.steps) {
     if (step.end >= offset_) {
-      const bool whole = step.end == offset_;
-      if (offset_ > before) {
-        state_ = whole ? step.state : step.replay(static_cast<int>(offset_ - before));
-        mx::eval(state_);
+      if (step.end == offset_) {
+        state_ = step.state;
+      } else if (offset_ > before) {
+        const Replay replay = step.replay;
+        done.steps.clear();  // At most two states are held.
+        state_ = held_state(replay(static_cast<int>(offset_ - before)));
       }
+      mx::eval(state_.arrays);
       break;
     }
     before = step.end;

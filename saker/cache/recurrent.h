@@ -6,6 +6,7 @@
 // transaction, and states that replaying the transaction's rows gives.
 
 #include "saker/cache/layer_cache.h"
+#include "saker/kernels/cpu/runtime/memory_account.h"
 #include "saker/kernels/mx.h"
 
 #include <cstddef>
@@ -21,6 +22,14 @@ namespace saker::cache {
 // Arrays of fixed shapes, evaluated with the pass that makes them. Immutable.
 using RecurrentState = std::vector<mx::array>;
 
+// A state that several caches and snapshots share; its bytes count once.
+struct HeldState {
+  RecurrentState arrays;
+  std::shared_ptr<const kernels::HeldBytes> bytes;
+};
+
+HeldState held_state(RecurrentState state);
+
 class RecurrentCache final : public LayerCache {
  public:
   // Computes the state after the first `count` rows of one `advance`; 0 < count < all of them.
@@ -29,7 +38,7 @@ class RecurrentCache final : public LayerCache {
   // `empty`: the state before the first row, all float32.
   explicit RecurrentCache(RecurrentState empty);
 
-  const RecurrentState& state() const { return state_; }
+  const RecurrentState& state() const { return state_.arrays; }
 
   // `state` is the state after `row_count` more rows. Without a replay, a transaction can keep
   // these rows only as a whole. REQUIRES: the shapes of the empty state.
@@ -59,6 +68,14 @@ class RecurrentCache final : public LayerCache {
   Mask make_mask(int /*n*/, int /*window*/) const override { return {}; }
 
   std::size_t nbytes() const override;
+
+  // A pass has the states before and after it.
+  std::size_t growth(std::int64_t row_count) const override { return row_count > 0 ? nbytes() : 0; }
+
+  std::size_t bytes_with(std::int64_t row_count, int /*step*/) const override {
+    return nbytes() + growth(row_count);
+  }
+
   std::unique_ptr<LayerCache> copy() const override;
 
   LayerSnapshotPtr snapshot(std::int64_t from) const override;
@@ -78,18 +95,18 @@ class RecurrentCache final : public LayerCache {
   // A point of the open transaction, and how to get to points before it.
   struct Step {
     std::int64_t end;  // Offset.
-    RecurrentState state;
+    HeldState state;
     Replay replay;
   };
 
   struct Transaction {
     std::int64_t start = 0;
-    RecurrentState state;
+    HeldState state;
     std::vector<Step> steps;
   };
 
   RecurrentState empty_;
-  RecurrentState state_;
+  HeldState state_;
   std::int64_t offset_ = 0;
   std::optional<Transaction> open_;
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 namespace saker::cache {
 
@@ -26,7 +27,8 @@ LayerSnapshotPtr RecurrentSnapshot::joined(const LayerSnapshot& next) const {
 }
 
 void RecurrentSnapshot::for_each_block(const kernels::BlockVisitor& visit) const {
-  for (const auto& [position, state] : states_) {
+  for (const auto& [position, entry] : states_) {
+    const RecurrentState& state = entry.arrays;
     for (std::size_t i = 0; i < state.size(); ++i) {
       if (state[i].size() > 0) {
         visit({

@@ -15,7 +15,7 @@ namespace saker::cache {
 
 class RecurrentSnapshot final : public LayerSnapshot {
  public:
-  using States = std::map<std::int64_t, RecurrentState>;  // By position.
+  using States = std::map<std::int64_t, HeldState>;  // By position.
 
   // REQUIRES: positions in (first, last].
   RecurrentSnapshot(States states, std::int64_t first, std::int64_t last)

@@ -26,6 +26,22 @@ std::size_t SequenceCache::nbytes() const {
   return total;
 }
 
+std::size_t SequenceCache::growth(std::int64_t row_count) const {
+  std::size_t total = 0;
+  for (const auto& layer : layers_) {
+    total += layer->growth(row_count);
+  }
+  return total;
+}
+
+std::size_t SequenceCache::bytes_with(std::int64_t row_count, int step) const {
+  std::size_t total = 0;
+  for (const auto& layer : layers_) {
+    total += layer->bytes_with(row_count, step);
+  }
+  return total;
+}
+
 bool SequenceCache::can_trim(std::int64_t count) const {
   return std::ranges::all_of(layers_, [&](const auto& layer) { return layer->can_trim(count); });
 }

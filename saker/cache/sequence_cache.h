@@ -26,6 +26,9 @@ class SequenceCache {
 
   std::int64_t offset() const;
   std::size_t nbytes() const;
+  // Over all layers, see LayerCache.
+  std::size_t growth(std::int64_t row_count) const;
+  std::size_t bytes_with(std::int64_t row_count, int step) const;
   bool can_trim(std::int64_t count) const;
   // Drops the last `count` rows of all layers. Returns false, with nothing changed, if a layer
   // can't.

@@ -23,14 +23,6 @@ std::filesystem::path key_of(const std::filesystem::path& dir) {
   return unreadable ? dir : key;
 }
 
-adapters::AdapterSource read(const std::filesystem::path& dir) {
-  adapters::AdapterSource source = adapters::read_adapter(dir);
-  for (const std::string& warning : source.warnings) {
-    spdlog::warn("{}", warning);
-  }
-  return source;
-}
-
 }  // namespace
 
 void Adapters::set_fused(const std::filesystem::path& dir, std::string identity) {
@@ -134,6 +126,24 @@ std::shared_ptr<const nn::Adapter> Adapters::load(
     const std::filesystem::path& dir, const models::Model& model
 ) {
   return keep(loaded_, key_of(dir), [&] { return adapters::bind(read(dir), model); });
+}
+
+bool Adapters::is_read_first(const std::filesystem::path& dir) const {
+  return !dir.empty() && !fused_ && !loaded_.contains(key_of(dir));
+}
+
+adapters::AdapterSource Adapters::read(const std::filesystem::path& dir) {
+  adapters::AdapterSource source = adapters::read_adapter(dir);
+  for (const std::string& warning : source.warnings) {
+    spdlog::warn("{}", warning);
+  }
+  return source;
+}
+
+void Adapters::keep_read(
+    const std::filesystem::path& dir, adapters::AdapterSource source, const models::Model& model
+) {
+  keep(loaded_, key_of(dir), [&] { return adapters::bind(std::move(source), model); });
 }
 
 }  // namespace saker::engine

@@ -3,8 +3,9 @@
 
 // Adapters that requests name. Each is loaded on first use and stays until `kMaxAdapters` others
 // were used more recently; adapters of running requests stay alive in any case. Alternatively, the
-// single adapter that is fused into the model's weights. Threading: the engine's thread.
+// single adapter that is fused into the model's weights. Threading: the engine's thread, unless said.
 
+#include "saker/adapters/adapter_source.h"
 #include "saker/engine/request.h"
 #include "saker/engine/views.h"
 #include "saker/models/model.h"
@@ -33,6 +34,15 @@ class Adapters {
   nn::AdapterUse use(const Placement& placement, const models::Model& model);
 
   nn::AdapterUse use(const View& view, const models::Model& model);
+
+  // True if `use` would read this adapter's files first; false without one.
+  bool is_read_first(const std::filesystem::path& dir) const;
+  // Reads an adapter's files. Any thread.
+  static adapters::AdapterSource read(const std::filesystem::path& dir);
+  // Keeps an adapter that was read. Throws as adapters::bind.
+  void keep_read(
+      const std::filesystem::path& dir, adapters::AdapterSource source, const models::Model& model
+  );
 
   // Loads the adapter of a folder, unless it is kept.
   std::shared_ptr<const nn::Adapter> load(

@@ -245,6 +245,7 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
   return {
       .prompt_tokens = prompt_tokens,
       .cached_tokens = cached_tokens,
+      .preemptions = end.preemptions,
       .prompt_tps = rate(prompt_tokens - cached_tokens, end.timing.prompt_s),
       .generation_tokens = generated,
       .reasoning_tokens = reasoning_tokens_,

@@ -186,13 +186,14 @@ EmbedResult embed_texts(
   for (const embed::TokenSpan tokens : sequences) {
     result.tokens += static_cast<std::int64_t>(tokens.size());
   }
+  runner.read_adapters({&request.view, 1});
   result.embeddings = runner.call([&](const models::Model& model) {
     const embed::VectorOptions options{
         .pool =
             {.pooling = request.pooling.value_or(limits.config.pooling),
              .prefill_step = prefill_step,
              .adapter = runner.adapters().use(request.view, model),
-             .before_pass = [&runner] { return runner.serve_others(); }},
+             .before_pass = runner.before_pass(request.stop)},
         .normalize = request.normalize.value_or(limits.config.normalize),
         .dimensions = request.dimensions,
     };

@@ -92,6 +92,7 @@ generate::BatchLimits batch_limits(const EngineOptions& options) {
       .max_batch = options.batch,
       .fast_prefill = options.fast_prefill,
       .target_itl = options.target_itl,
+      .memory = {.budget = options.cache_memory},
   };
 }
 
@@ -294,10 +295,6 @@ class Engine::Impl {
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };
-
-std::size_t default_prefix_cache_bytes() {
-  return usable_memory_bytes() / 8;
-}
 
 std::unique_ptr<Engine> Engine::load(
     const std::filesystem::path& model, const EngineOptions& options

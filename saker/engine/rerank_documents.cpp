@@ -238,13 +238,14 @@ std::vector<double> classify(
     Runner& runner, int prefill_step, const RerankRequest& request, const Inputs& inputs
 ) {
   const std::vector<embed::TokenSpan> sequences(inputs.ids.begin(), inputs.ids.end());
+  runner.read_adapters({&request.view, 1});
   const auto rows = runner.call([&](const models::Model& model) {
     const nn::AdapterUse adapter = runner.adapters().use(request.view, model);
     const embed::PoolOptions options{
         .prefill_step = prefill_step,
         .adapter = adapter,
         .second_types = inputs.second_types,
-        .before_pass = [&runner] { return runner.serve_others(); },
+        .before_pass = runner.before_pass(request.stop),
     };
     return embed::class_scores(model, sequences, options);
   });
@@ -274,7 +275,10 @@ std::vector<double> ask(
   for (const std::vector<std::int32_t>& prompt : prompts) {
     for (const std::int32_t answer : answers) {
       requests.push_back(
-          {.tokens = std::vector{answer}, .prompt_tokens = prompt, .views = {request.view}}
+          {.tokens = std::vector{answer},
+           .prompt_tokens = prompt,
+           .views = {request.view},
+           .stop = request.stop}
       );
     }
   }

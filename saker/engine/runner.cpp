@@ -16,24 +16,12 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 namespace saker::engine {
-
-// A choice of a request for the engine's thread, encoded and checked on the caller's thread.
-struct Runner::Submission {
-  std::uint64_t id = 0;
-  Placement placement;
-  std::uint64_t session = 0;
-  std::filesystem::path cache_in;
-  std::filesystem::path cache_out;
-  std::size_t prompt_size = 0;
-  generate::SequenceRequest sequence;
-  std::unique_ptr<Answer> answer;
-  Answer::Target target;
-};
 
 namespace {
 
@@ -97,7 +85,9 @@ Runner::Runner(
       queue_(options.max_queue, options.limits.max_batch),
       compute_(options.compute),
       prefix_key_(options.prefixes.key),
-      cache_files_(options.model_dir) {
+      model_dir_(options.model_dir) {
+  limits_.memory.account = account_;
+  limits_.memory.give_way = [this] { return starter_->sessions().give_way(); };
   if (options.prefixes.cache.byte_budget > 0) {
     prefixes_.emplace(options.prefixes.cache);
   }
@@ -118,13 +108,7 @@ Runner::Runner(
 
 Runner::~Runner() {
   // Refuses requests from now on: they would run to their end.
-  jobs_.close_after({.run = [this] {
-    while (!running_.empty()) {
-      const std::uint64_t id = running_.begin()->second;
-      running_.erase(running_.begin());
-      generator_->cancel(id);
-    }
-  }});
+  jobs_.close_after({.run = [this] { starter_->cancel_all(); }});
   const kernels::DeviceTurn::Pause pause;
   thread_.join();
 }
@@ -173,14 +157,14 @@ Stream Runner::submit(Request request) {
   );
   const bool queued = jobs_.push({.run = [this, choices = std::move(choices)] {
     for (const std::shared_ptr<Submission>& choice : choices) {
-      start(*choice);
+      starter_->begin(choice);
     }
   }});
   require(queued, ErrorCode::kCancelled, "the engine is shutting down");
   return Stream(state);
 }
 
-std::shared_ptr<Runner::Submission> Runner::prepare(
+std::shared_ptr<Submission> Runner::prepare(
     const Request& request, const std::vector<std::int32_t>& prompt, Answer::Target target
 ) {
   auto submission = std::make_shared<Submission>();
@@ -224,22 +208,18 @@ std::shared_ptr<Runner::Submission> Runner::prepare(
 }
 
 void Runner::cancel(std::uint64_t id) {
-  jobs_.push({.run = [this, id] {
-    if (const auto found = running_.find(id); found != running_.end()) {
-      generator_->cancel(found->second);
-    }
-  }});
+  jobs_.push({.run = [this, id] { starter_->cancel(id); }});
 }
 
 std::uint64_t Runner::open_session() {
   const std::uint64_t id = ++last_id_;
   auto place = std::make_shared<Sessions::Place>(Sessions::place_for(id));
-  jobs_.push({.run = [this, place] { sessions_.open(std::move(*place)); }});
+  jobs_.push({.run = [this, place] { starter_->sessions().open(std::move(*place)); }});
   return id;
 }
 
 void Runner::close_session(std::uint64_t session) {
-  jobs_.push({.run = [this, session] { sessions_.close(session); }});
+  jobs_.push({.run = [this, session] { starter_->sessions().close(session); }});
 }
 
 cache::PrefixCacheStats Runner::prefix_stats() {
@@ -263,6 +243,7 @@ void Runner::check_caller() const {
 
 void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded) {
   const kernels::ComputeBinding binding(compute_);
+  const kernels::AccountBinding counted(account_);
   try {
     const kernels::DeviceTurn turn(compute_.device());
     model_ = load();
@@ -277,6 +258,13 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
         prefixes_ ? &*prefixes_ : nullptr,
         make_drafters(draft_, *model_, limits_.prefill_step)
     );
+    starter_ = std::make_unique<RequestStarter>(
+        *model_,
+        *generator_,
+        prefix_key_,
+        model_dir_,
+        [this](std::function<void()> job) { return jobs_.push({.run = std::move(job)}); }
+    );
   } catch (...) {
     generator_.reset();
     draft_ = {};
@@ -289,9 +277,8 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
   const kernels::DeviceTurn turn(compute_.device());
   // MLX arrays must be destroyed on the thread that made them.
   generator_.reset();
-  sessions_ = {};
+  starter_.reset();
   prefixes_.reset();
-  adapters_ = {};
   draft_ = {};
   model_.reset();
   mx::clear_streams();
@@ -323,13 +310,64 @@ void Runner::serve() {
     }
     // However many jobs come, answers go on.
     if (!job || job->is_call || jobs == kJobsPerStep) {
-      run_safely([this] { generator_->step(); });
+      run_safely([this] { step(); });
       jobs = 0;
     }
   }
 }
 
+void Runner::step() {
+  generator_->step();
+  preemptions_ = generator_->preemptions();
+}
+
+QueueStats Runner::queue_stats() const {
+  QueueStats stats = queue_.stats();
+  stats.preemptions = preemptions_;
+  stats.cache_bytes = account_->bytes();
+  stats.cache_memory = limits_.memory.budget;
+  return stats;
+}
+
+Adapters& Runner::adapters() {
+  return starter_->adapters();
+}
+
+void Runner::read_adapters(std::span<const View> views) {
+  std::set<std::filesystem::path> files;
+  for (const View& view : views) {
+    if (!view.adapter.empty()) {
+      files.insert(view.adapter);
+    }
+  }
+  for (const std::filesystem::path& file : files) {
+    if (!call([&](const models::Model&) { return adapters().is_read_first(file); })) {
+      continue;
+    }
+    try {
+      adapters::AdapterSource source = Adapters::read(file);
+      call([&](const models::Model& model) { adapters().keep_read(file, std::move(source), model); }
+      );
+    } catch (const Error&) {
+      // The request that needs it finds the same.
+    }
+  }
+}
+
+std::function<int()> Runner::before_pass(std::stop_token stop) {
+  return [this, stop = std::move(stop)] {
+    const auto check = [&stop] {
+      require(!stop.stop_requested(), ErrorCode::kCancelled, "the call was cancelled");
+    };
+    check();
+    const int tokens = serve_others();
+    check();
+    return tokens;
+  };
+}
+
 int Runner::serve_others() {
+  const kernels::AccountBinding counted(account_);
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   // Jobs that ended long ago do not count.
@@ -343,128 +381,10 @@ int Runner::serve_others() {
     if (generator_->idle()) {
       break;
     }
-    run_safely([this] { generator_->step(); });
+    run_safely([this] { step(); });
   } while (Clock::now() < end);
   served_others_ = Clock::now();
   return generator_->tokens_beside();
-}
-
-void Runner::complete(Submission& submission) {
-  generate::SequenceRequest& sequence = submission.sequence;
-  sequence.adapter = adapters_.use(submission.placement, *model_);
-  // Bound, bits and adapter change what rows contain and attend to.
-  sequence.prefix_key = fmt::format(
-      "{}max_kv_size={} kv_bits={} adapter={}",
-      prefix_key_,
-      sequence.max_kv_size,
-      sequence.kv_bits,
-      nn::adapter_identity(sequence.adapter)
-  );
-  if (!submission.placement.cache_salt.empty()) {
-    sequence.prefix_key += fmt::format(" salt={:?}", submission.placement.cache_salt);
-  }
-  const models::CacheOptions options{
-      .max_kv_size = sequence.max_kv_size, .kv_bits = sequence.kv_bits
-  };
-  if (!submission.cache_out.empty()) {
-    CacheFiles::check_save(submission.cache_out, *model_, options);
-  }
-  if (!submission.cache_in.empty()) {
-    CacheFiles::Rows rows = cache_files_.load(
-        submission.cache_in, *model_, options, nn::adapter_identity(sequence.adapter)
-    );
-    sequence.unknown_rows = rows.unknown_rows();
-    // A file's rows may have other bits than ours, so they are not shared.
-    sequence.prefix_key.clear();
-    sequence.prompt.insert(sequence.prompt.begin(), rows.tokens.begin(), rows.tokens.end());
-    sequence.cache = std::move(rows.cache);
-  }
-}
-
-void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
-  try {
-    const auto rows = static_cast<std::ptrdiff_t>(end.cache->offset() - out.unknown_rows);
-    const std::vector<std::int32_t> tokens(end.context.begin(), end.context.begin() + rows);
-    const int per_layer = model_->info().caches_per_layer;
-    cache_files_.save(out.path, *end.cache, per_layer, tokens, out.adapter);
-  } catch (...) {
-    end.reason = generate::EndReason::kFailed;
-    end.error = std::current_exception();
-  }
-}
-
-// What happens at the request's end, before its stream hears of it.
-Answer::Release Runner::make_release(const Submission& submission) {
-  return [this,
-          id = submission.id,
-          session = submission.session,
-          out = CacheOut{
-              .path = submission.cache_out,
-              .adapter = nn::adapter_identity(submission.sequence.adapter),
-              .unknown_rows = submission.sequence.unknown_rows,
-          }](generate::SequenceEnd& end) {
-    running_.erase(id);
-    spdlog::debug(
-        "request {}: ended, {} tokens in all, {} of the prompt not run; drafts by {}: {} of {} "
-        "right in {} rounds",
-        id,
-        end.context.size(),
-        end.cached_tokens,
-        generate::drafter_name(end.drafter),
-        end.speculation.accepted,
-        end.speculation.drafted,
-        end.speculation.rounds
-    );
-    const bool whole =
-        end.reason != generate::EndReason::kFailed && end.reason != generate::EndReason::kCancelled;
-    if (!out.path.empty() && end.cache && whole) {
-      save_cache(out, end);
-    }
-    if (session != 0) {
-      sessions_.give_back(session, std::move(end.context), std::move(end.cache));
-    }
-  };
-}
-
-void Runner::start(Submission& submission) {
-  const std::uint64_t session = submission.session;
-  std::optional<std::vector<std::int32_t>> taken;  // The prompt of a session whose rows were taken.
-  std::optional<cache::SequenceCache> kept;        // Those rows until the request starts.
-  std::exception_ptr error;
-  try {
-    complete(submission);
-    generate::SequenceRequest& sequence = submission.sequence;
-    const std::size_t file_rows = sequence.prompt.size() - submission.prompt_size;
-    if (session != 0) {
-      sequence.cache = sessions_.take(
-          session,
-          sequence.prompt,
-          {.max_kv_size = sequence.max_kv_size, .kv_bits = sequence.kv_bits},
-          nn::adapter_identity(sequence.adapter)
-      );
-      taken = sequence.prompt;
-      if (sequence.cache) {
-        spdlog::debug(
-            "request {}: the session has {} rows", submission.id, sequence.cache->offset()
-        );
-        kept = sequence.cache->copy();
-      }
-    }
-    submission.answer->begin(static_cast<int>(file_rows), make_release(submission));
-    // Nothing fails once the request runs: its stream would hear of two ends.
-    const auto place = running_.try_emplace(submission.id).first;
-    place->second = generator_->add(std::move(sequence), std::move(submission.answer));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error == nullptr) {
-    return;
-  }
-  running_.erase(submission.id);
-  if (taken) {
-    sessions_.give_back(session, std::move(*taken), std::move(kept));
-  }
-  submission.target.fail(error);
 }
 
 }  // namespace saker::engine

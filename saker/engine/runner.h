@@ -11,13 +11,13 @@
 #include "saker/engine/adapters.h"
 #include "saker/engine/answer.h"
 #include "saker/engine/answer_masks.h"
-#include "saker/engine/cache_files.h"
 #include "saker/engine/pass_clock.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request_queue.h"
-#include "saker/engine/sessions.h"
+#include "saker/engine/request_starter.h"
 #include "saker/engine/stream.h"
 #include "saker/generate/batch_generator.h"
+#include "saker/kernels/cpu/runtime/memory_account.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/gpu/device_turns.h"
 #include "saker/load/draft.h"
@@ -29,12 +29,14 @@
 #include <filesystem>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace saker::engine {
 
@@ -81,7 +83,8 @@ class Runner {
   void close_session(std::uint64_t session);
   cache::PrefixCacheStats prefix_stats();
 
-  QueueStats queue_stats() const { return queue_.stats(); }
+  // Never waits.
+  QueueStats queue_stats() const;
 
   // See Engine::busy_seconds.
   double busy_seconds() const { return clock_.seconds(); }
@@ -101,12 +104,18 @@ class Runner {
   void check_caller() const;
 
   // REQUIRES: on the engine's thread, where jobs of `call` run.
-  Adapters& adapters() { return adapters_; }
+  Adapters& adapters();
+
+  // Reads the adapters of these views on the caller's thread, before jobs that need them.
+  void read_adapters(std::span<const View> views);
 
   // For jobs of `call` that take long, before each of their passes: new requests start, and answers
   // go on for their share of the time. Returns the tokens that the job's next pass may have.
   // REQUIRES: on the engine's thread.
   int serve_others();
+
+  // Serves others before a job's pass. Throws kCancelled once it is asked to stop.
+  std::function<int()> before_pass(std::stop_token stop);
 
   // Waits for another thread's result; threads of other engines may wait here.
   template <typename Value>
@@ -124,6 +133,7 @@ class Runner {
     const auto promise = std::make_shared<std::promise<Value>>();
     std::future<Value> future = promise->get_future();
     const auto run = [this, promise, &job] {
+      const kernels::AccountBinding uncounted(nullptr);  // Jobs bound their memory themselves.
       try {
         if constexpr (std::is_void_v<Value>) {
           job(*model_);
@@ -141,34 +151,21 @@ class Runner {
   }
 
  private:
-  struct Submission;
-
   struct Job {
     std::function<void()> run;
     bool is_call = false;  // Somebody waits for it, and it may take long.
-  };
-
-  // Where a request's rows go at its end.
-  struct CacheOut {
-    std::filesystem::path path;     // Empty: nowhere.
-    std::string adapter;            // See nn::adapter_identity.
-    std::int64_t unknown_rows = 0;  // Rows before the ones whose tokens are known.
   };
 
   void run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded);
   void serve();
   // Runs a job, or a step of the generator; nothing escapes.
   void run_safely(const std::function<void()>& work) noexcept;
-  void start(Submission& submission);
+  void step();
   std::shared_ptr<StreamState> make_stream(int choices);
   // All that needs no thread of the engine's, checked; `prompt` is encoded.
   std::shared_ptr<Submission> prepare(
       const Request& request, const std::vector<std::int32_t>& prompt, Answer::Target target
   );
-  // The rest of the generator's request: adapter, rows of a file.
-  void complete(Submission& submission);
-  Answer::Release make_release(const Submission& submission);
-  void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
   std::uint64_t id_;
   std::shared_ptr<const Prompts> prompts_;  // Set before the constructor ends, as is masks_.
@@ -180,6 +177,8 @@ class Runner {
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<Job> jobs_;
   kernels::ComputeContext compute_;
+  std::shared_ptr<kernels::MemoryAccount> account_ = std::make_shared<kernels::MemoryAccount>();
+  std::atomic<std::int64_t> preemptions_{0};
   PassClock clock_;
 
   // Only for the engine's thread.
@@ -187,12 +186,10 @@ class Runner {
   load::LoadedDraft draft_;
   std::optional<cache::PrefixCache> prefixes_;
   std::string prefix_key_;
+  std::filesystem::path model_dir_;
   std::unique_ptr<generate::BatchGenerator> generator_;
-  Sessions sessions_;
-  CacheFiles cache_files_;
-  Adapters adapters_;
+  std::unique_ptr<RequestStarter> starter_;
   std::chrono::steady_clock::time_point served_others_ = {};  // The last time.
-  std::map<std::uint64_t, std::uint64_t> running_;            // Request to the generator's id.
 
   std::thread thread_;
 };

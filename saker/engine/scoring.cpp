@@ -11,7 +11,10 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <list>
 #include <map>
+#include <stop_token>
 #include <utility>
 
 namespace saker::engine {
@@ -253,7 +256,14 @@ class Batch {
 
   // Runs on the engine's thread.
   std::vector<ScoreOutcome> run(const models::Model& model, Runner& runner) {
-    before_pass_ = [&runner] { return runner.serve_others(); };
+    std::stop_source stop;
+    std::list<std::stop_callback<std::function<void()>>> stops;
+    for (const ScoreRequest& request : requests_) {
+      if (request.stop.stop_possible()) {
+        stops.emplace_back(request.stop, [&stop] { stop.request_stop(); });
+      }
+    }
+    before_pass_ = runner.before_pass(stop.get_token());
     Adapters& adapters = runner.adapters();
     std::map<int, std::vector<std::size_t>> by_bits;  // Each needs its own kind of cache.
     for (const std::size_t i : encoded_) {
@@ -282,8 +292,9 @@ class Batch {
       run_together(model, indices);
       return;
     } catch (...) {
-      if (indices.size() == 1) {
-        outcomes_[indices.front()] = as_error(std::current_exception());
+      const Error error = as_error(std::current_exception());
+      if (indices.size() == 1 || error.code() == ErrorCode::kCancelled) {
+        std::ranges::for_each(indices, [&](std::size_t index) { outcomes_[index] = error; });
         return;
       }
     }
@@ -355,6 +366,11 @@ std::vector<ScoreOutcome> score_requests(
     std::span<const ScoreRequest> requests,
     ScoreInstruments* instruments
 ) {
+  std::vector<View> views;
+  for (const ScoreRequest& request : requests) {
+    views.insert(views.end(), request.views.begin(), request.views.end());
+  }
+  runner.read_adapters(views);
   Batch batch(runner.id(), prompts, prefill_step, runner.context_length(), requests, instruments);
   auto outcomes = runner.call([&](const models::Model& model) { return batch.run(model, runner); });
   if (instruments != nullptr) {

@@ -2,10 +2,12 @@
 #include "saker/generate/batch_generator.h"
 
 #include "saker/base/error.h"
-#include "saker/base/log_prob.h"
+#include "saker/generate/batch_work.h"
 #include "saker/generate/draft_limits.h"
 #include "saker/generate/request_check.h"
 #include "saker/generate/speculation_check.h"
+#include "saker/kernels/cpu/runtime/memory_account.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/gpu/backend.h"
 
 #include <spdlog/spdlog.h>
@@ -22,19 +24,6 @@
 
 namespace saker::generate {
 
-// The next `count` tokens of one sequence in one pass.
-struct BatchGenerator::Work {
-  Sequence* sequence;
-  int count;
-  bool wants_token;                            // The span ends with the sequence's last token.
-  Speculator::Draft* draft = nullptr;          // Answers only: the draft tokens, which follow.
-  std::optional<SpeculationCheck> check = {};  // Of a round that is to be compared.
-
-  std::span<const std::int32_t> draft_tokens() const {
-    return draft == nullptr ? std::span<const std::int32_t>() : draft->tokens;
-  }
-};
-
 BatchGenerator::BatchGenerator(
     const models::Model& model,
     const BatchLimits& limits,
@@ -49,7 +38,8 @@ BatchGenerator::BatchGenerator(
           {.max_running = limits.max_batch,
            .prefill_step = limits.prefill_step,
            .target_itl = limits.target_itl}
-      ) {
+      ),
+      memory_(model, limits.memory, limits.prefill_step, prefixes) {
   require(
       limits.prefill_step >= 1,
       ErrorCode::kInvalidArgument,
@@ -68,6 +58,7 @@ BatchGenerator::~BatchGenerator() = default;
 
 std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Listener> listener) {
   check_request(request, model_.info());
+  memory_.check(request, model_.info());
   require(
       !request.speculation.check || kernels::on_cpu(),
       ErrorCode::kUnsupported,
@@ -77,6 +68,9 @@ std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Liste
       last_id_ + 1, std::move(request), std::move(listener), model_.info().vocab_size
   );
   sequence->drafting = speculator_.start(sequence->request);
+  sequence->start_bytes = memory_.still_needs(
+      *sequence, sequence->request.cache ? sequence->request.cache->offset() : 0
+  );
   waiting_.push_back(std::move(sequence));
   return ++last_id_;
 }
@@ -100,13 +94,14 @@ int BatchGenerator::tokens_beside() const {
 }
 
 void BatchGenerator::step() {
+  const kernels::AccountBinding counted(memory_.account());
   try {
     end_late();
     const double now = RunningSequence::seconds(Sequence::Clock::now());
     admit(now);
     std::vector<Work> works = plan(now);
     if (!works.empty()) {
-      run_round(works);
+      run_round(works, now);
     }
   } catch (...) {
     // The work around a pass failed, as without memory. A new try could fail forever: all end.
@@ -117,8 +112,13 @@ void BatchGenerator::step() {
   drop_ended();
 }
 
-void BatchGenerator::run_round(std::vector<Work>& works) {
+void BatchGenerator::run_round(std::vector<Work>& works, double now) {
+  fit(works, now);
+  if (works.empty()) {
+    return;
+  }
   std::vector<Speculator::Draft> drafts = propose(works);
+  fit_drafts(works);
   const auto start = Sequence::Clock::now();
   const bool smooth = run(works) && drafts.size() == works.size();
   const std::chrono::duration<double> seconds = Sequence::Clock::now() - start;
@@ -149,11 +149,12 @@ void BatchGenerator::draft_forced(const Sequence& sequence, Speculator::Draft& d
 }
 
 std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works) {
+  const kernels::AccountBinding uncounted(nullptr);
   std::vector<Speculator::Draft> drafts;
   drafts.reserve(works.size());
   for (Work& work : works) {
     Sequence& sequence = *work.sequence;
-    if (sequence.generated > 0) {
+    if (work.answers) {
       work.draft = &drafts.emplace_back(Speculator::Draft{
           .drafting = &sequence.drafting,
           .context = sequence.context,
@@ -173,53 +174,6 @@ std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works)
   return drafts;
 }
 
-void BatchGenerator::end_late() {
-  const auto now = Sequence::Clock::now();
-  const auto end = [&](const std::unique_ptr<Sequence>& sequence) {
-    if (sequence->request.deadline <= now) {
-      finish(*sequence, EndReason::kDeadline);
-    }
-    return sequence->ended;
-  };
-  std::erase_if(active_, end);
-  std::erase_if(waiting_, end);
-}
-
-void BatchGenerator::admit(double now) {
-  if (waiting_.empty() || active_.size() >= static_cast<std::size_t>(limits_.max_batch)) {
-    return;
-  }
-  const auto job_of = [](const std::unique_ptr<Sequence>& sequence) { return sequence->job(); };
-  std::vector<Job> waiting;
-  std::ranges::transform(waiting_, std::back_inserter(waiting), job_of);
-  std::vector<Job> running;
-  std::ranges::transform(active_, std::back_inserter(running), job_of);
-  for (const std::uint64_t id : scheduler_.admit(waiting, running, now)) {
-    const auto found = std::ranges::find(waiting_, id, [](const auto& each) { return each->id; });
-    std::unique_ptr<Sequence> sequence = std::move(*found);
-    waiting_.erase(found);
-    try {
-      if (!sequence->request.cache) {
-        sequence->request.cache = new_cache(sequence->request);
-      }
-      require(
-          sequence->pending() > 0,
-          ErrorCode::kInternal,
-          "the cache has {} rows for a prompt of {} tokens",
-          sequence->cached(),
-          sequence->prompt_size
-      );
-      active_.push_back(std::move(sequence));
-    } catch (...) {
-      finish(*sequence, EndReason::kFailed, std::current_exception());
-    }
-  }
-}
-
-cache::SequenceCache BatchGenerator::new_cache(const SequenceRequest& request) const {
-  return model_.make_cache({.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits});
-}
-
 void BatchGenerator::finish(Sequence& sequence, EndReason reason, std::exception_ptr error) {
   try {
     if (!sequence.ended && sequence.begun && reason != EndReason::kFailed) {
@@ -230,45 +184,6 @@ void BatchGenerator::finish(Sequence& sequence, EndReason reason, std::exception
     error = std::current_exception();
   }
   sequence.end(reason, std::move(error));
-}
-
-std::vector<BatchGenerator::Work> BatchGenerator::plan(double now) {
-  std::vector<Work> works;
-  std::vector<Job> jobs;
-  std::vector<std::size_t> prompts;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    Sequence& sequence = *active_[i];
-    if (sequence.generated > 0) {
-      works.push_back({&sequence, sequence.pending(), true});
-    } else {
-      jobs.push_back(sequence.job());
-      prompts.push_back(i);
-    }
-  }
-  int budget = scheduler_.prefill_tokens(!works.empty());
-  for (const std::size_t index : Scheduler::order(jobs, now)) {
-    budget -= plan_prompt(prompts[index], budget, works);
-  }
-  return works;
-}
-
-int BatchGenerator::plan_prompt(std::size_t index, int budget, std::vector<Work>& works) {
-  Sequence& sequence = *active_[index];
-  if (budget == 0 || shared_.awaits_rows(active_, index)) {
-    return 0;
-  }
-  try {
-    if (!sequence.begun) {
-      shared_.begin(sequence, [&] { return new_cache(sequence.request); });
-    }
-  } catch (...) {
-    finish(sequence, EndReason::kFailed, std::current_exception());
-    return 0;
-  }
-  const int pending = sequence.pending();
-  const int count = std::min({pending, budget, shared_.most_rows(sequence)});
-  works.push_back({&sequence, count, count == pending});
-  return count;
 }
 
 bool BatchGenerator::run(std::span<Work> works) {
@@ -304,7 +219,7 @@ void BatchGenerator::run_pass(std::span<Work> works) {
         .cache = &*sequence.request.cache,
         .tokens = {first, first + work.count},
         .adapter = sequence.request.adapter,
-        .int8 = limits_.fast_prefill && sequence.generated == 0,
+        .int8 = limits_.fast_prefill && sequence.cached() < sequence.prompt_size,
     });
     const std::span<const std::int32_t> draft = work.draft_tokens();
     span.tokens.insert(span.tokens.end(), draft.begin(), draft.end());
@@ -316,16 +231,19 @@ void BatchGenerator::run_pass(std::span<Work> works) {
   }
   PassTransaction transaction(spans);
   CapturedHidden captured{.layers = captured_layers(works), .rows = {}};
-  RowLogits logits = run_rows(model_, spans, &captured);
+  std::function<void()> meanwhile;
+  if (std::ranges::any_of(works, &Work::needs_mask)) {
+    meanwhile = [&] { fill_masks(works); };
+  }
+  RowLogits logits = run_rows(model_, spans, &captured, meanwhile);
+  std::vector<TokenChoices> choices = choose(works, logits);
   int first_row = 0;
-  int first_logits = 0;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    advance(works[i], logits, first_logits, [&](std::int64_t rows) {
+    advance(works[i], choices[i], [&](std::int64_t rows) {
       transaction.commit(i, rows);
       keep_captured(works[i], captured, first_row, rows);
     });
     first_row += static_cast<int>(spans[i].tokens.size());
-    first_logits += spans[i].logit_rows;
   }
 }
 
@@ -349,39 +267,114 @@ void BatchGenerator::keep_captured(
     return;
   }
   const auto count = static_cast<std::size_t>(rows);
+  const kernels::AccountBinding uncounted(nullptr);
   Speculator::keep(
       sequence.drafting,
       captured.of(layers, first, first + static_cast<int>(rows)),
       std::span<const std::int32_t>(sequence.context).subspan(end - count, count),
-      work.draft == nullptr
+      !work.answers
   );
 }
 
-void BatchGenerator::advance(Work& work, RowLogits& logits, int first_row, const Commit& commit) {
+void BatchGenerator::fill_masks(std::span<const Work> works) const {
+  for (const Work& work : works) {
+    try {
+      if (work.needs_mask()) {
+        work.sequence->next_mask(static_cast<std::size_t>(model_.info().vocab_size));
+      }
+    } catch (const std::exception& error) {
+      spdlog::debug("a mask was not filled: {}", error.what());  // Fails again when it is needed.
+    }
+  }
+}
+
+std::vector<TokenChoices> BatchGenerator::choose(std::span<Work> works, RowLogits& logits) const {
+  std::vector<TokenChoices> choices(works.size());
+  std::vector<std::size_t> wanting;
+  std::vector<int> first_rows(works.size());
+  int first = 0;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    Work& work = works[i];
+    first_rows[i] = first;
+    if (!work.wants_token) {
+      continue;
+    }
+    wanting.push_back(i);
+    try {
+      if (work.check) {
+        work.check->compare(logits, first);
+        work.sequence->drafting.counts.compared += work.check->rows();
+      }
+    } catch (...) {
+      choices[i].error = std::current_exception();
+      wanting.pop_back();
+    }
+    first += 1 + static_cast<int>(work.draft_tokens().size());
+  }
+  const auto choose_of = [&](int index) {
+    const std::size_t i = wanting[static_cast<std::size_t>(index)];
+    const auto row_of = [&](int row) { return logits.row(first_rows[i] + row); };
+    choices[i] = choose_tokens(*works[i].sequence, works[i].draft, row_of, model_.info());
+  };
+  const auto count = static_cast<int>(wanting.size());
+  if (count > 1) {
+    kernels::thread_pool().run(count, choose_of);
+  } else if (count == 1) {
+    choose_of(0);
+  }
+  return choices;
+}
+
+std::optional<EndReason> BatchGenerator::report(const Work& work, const TokenChoice& choice) {
   Sequence& sequence = *work.sequence;
-  const bool in_prompt = sequence.generated == 0;
+  if (work.draft != nullptr) {
+    ++work.draft->chosen;
+    work.draft->accepted += choice.as_drafted ? 1 : 0;
+  }
+  if (!choice.token) {
+    sequence.last_choice = -1;
+    return choice.end;
+  }
+  sequence.last_choice = choice.token->id;
+  sequence.last_token = Sequence::Clock::now();
+  if (sequence.generated == 0) {
+    sequence.first_token = sequence.last_token;
+  }
+  ++sequence.generated;
+  const bool goes_on = !choice.in_answer || sequence.listener->on_token(*choice.token);
+  return goes_on ? choice.end : EndReason::kStopped;
+}
+
+void BatchGenerator::advance(Work& work, TokenChoices& choices, const Commit& commit) {
+  Sequence& sequence = *work.sequence;
   std::optional<EndReason> reason;
   std::exception_ptr error;
+  const auto is_in_answer = [](const TokenChoice& choice) { return choice.in_answer; };
+  std::size_t known = sequence.context.size() -
+                      static_cast<std::size_t>(std::ranges::count_if(choices.chosen, is_in_answer));
   int looked_at = 0;
   try {
-    if (in_prompt) {
-      sequence.listener->on_prompt(sequence.cached(), sequence.prompt_size);
+    if (sequence.generated == 0 && sequence.cached() > sequence.reported) {
+      sequence.reported = sequence.cached();
+      sequence.listener->on_prompt(sequence.reported, sequence.prompt_size);
     }
-    if (work.check) {
-      work.check->compare(logits, first_row);
-      sequence.drafting.counts.compared += work.check->rows();
-    }
-    while (work.wants_token && !reason) {
-      const int row = looked_at++;
-      reason = choose_token(work, row, logits.row(first_row + row));
-      if (!is_as_drafted(work, row)) {
+    for (const TokenChoice& choice : choices.chosen) {
+      ++looked_at;
+      known += choice.in_answer ? 1 : 0;
+      reason = report(work, choice);
+      if (reason) {
         break;
       }
+    }
+    if (!reason && choices.error) {
+      ++looked_at;
+      std::rethrow_exception(choices.error);
     }
   } catch (...) {
     reason = EndReason::kFailed;
     error = std::current_exception();
   }
+  sequence.context.resize(known);  // The listener may have stopped it earlier.
   if (work.draft != nullptr) {
     work.draft->count();
   }
@@ -389,7 +382,7 @@ void BatchGenerator::advance(Work& work, RowLogits& logits, int first_row, const
     // The last chosen token has no row: it did not run, or a different draft ran in its place.
     commit(work.count + std::max(looked_at - 1, 0));
     // Must come before the next pass drops rows that this sequence no longer needs.
-    if (in_prompt || shared_.is_due(sequence)) {
+    if (!work.answers || shared_.is_due(sequence)) {
       shared_.keep(sequence);
     }
   } catch (...) {
@@ -399,88 +392,6 @@ void BatchGenerator::advance(Work& work, RowLogits& logits, int first_row, const
   if (reason) {
     finish(sequence, *reason, std::move(error));
   }
-}
-
-bool BatchGenerator::is_as_drafted(const Work& work, int row) {
-  if (work.draft == nullptr) {
-    return false;
-  }
-  Speculator::Draft& draft = *work.draft;
-  ++draft.chosen;
-  const auto index = static_cast<std::size_t>(row);
-  if (index >= draft.tokens.size() || work.sequence->last_choice != draft.tokens[index]) {
-    return false;
-  }
-  ++draft.accepted;
-  return true;
-}
-
-std::int32_t BatchGenerator::pick(const Work& work, int row, std::span<float> logits) {
-  Sequence& sequence = *work.sequence;
-  const std::int64_t position = sequence.position();
-  const auto index = static_cast<std::size_t>(row);
-  if (sequence.request.speculation.acceptance == Acceptance::kCoupled ||
-      index >= work.draft_tokens().size()) {
-    return sequence.sampler.choose(logits, sequence.context, position);
-  }
-  const std::int32_t draft = work.draft_tokens()[index];
-  const auto& chances = work.draft->chances;
-  return sequence.sampler.accept_or_resample(
-      sequence.sampler.distribution(logits, sequence.context, position),
-      index < chances.size() ? chances[index] : sample::Distribution{{1.0, draft}},
-      draft,
-      position
-  );
-}
-
-std::optional<EndReason> BatchGenerator::choose_token(
-    const Work& work, int row, std::span<float> logits
-) {
-  Sequence& sequence = *work.sequence;
-  const SequenceRequest& request = sequence.request;
-  const std::int64_t position = sequence.position();
-  GeneratedToken token;
-  std::span<float> masked = logits;
-  if (request.logprobs >= 0) {
-    row_.assign(logits.begin(), logits.end());
-    masked = row_;
-  }
-  if (request.mask && !sample::apply_mask(*request.mask, masked, mask_bits_)) {
-    sequence.last_choice = -1;
-    return EndReason::kComplete;
-  }
-  token.id = pick(work, row, masked);
-  const auto drafts = work.draft_tokens().subspan(
-      std::min(static_cast<std::size_t>(row), work.draft_tokens().size())
-  );
-  token.drafted = !drafts.empty() && drafts.front() == token.id;
-  if (request.logprobs >= 0) {
-    const double log_sum = log_sum_exp(logits);
-    token.logprob = log_prob(logits, token.id, log_sum);
-    token.top = top_tokens(logits, request.logprobs, log_sum);
-  }
-  sequence.last_choice = token.id;
-  sequence.last_token = Sequence::Clock::now();
-  if (sequence.generated == 0) {
-    sequence.first_token = sequence.last_token;
-  }
-  ++sequence.generated;
-  if (std::ranges::find(request.stop_tokens, token.id) != request.stop_tokens.end()) {
-    return EndReason::kStopToken;
-  }
-  sequence.context.push_back(token.id);
-  const std::int64_t limit = model_.info().context_length;
-  const bool is_complete = request.mask && !request.mask->accept(token.id);
-  if (!sequence.listener->on_token(token)) {
-    return EndReason::kStopped;
-  }
-  if (is_complete) {
-    return EndReason::kComplete;
-  }
-  if (sequence.generated == request.max_tokens || (limit > 0 && position >= limit)) {
-    return EndReason::kLength;
-  }
-  return std::nullopt;
 }
 
 void BatchGenerator::drop_ended() {

@@ -14,16 +14,22 @@
 // later ones are rolled back. The answer is the same to the bit, unless the request accepts by
 // rejection.
 //
+// Cached rows stay within a budget of memory. A running sequence may have to give its rows up, to the
+// prefix cache as far as that has room, for one of higher priority or for want of memory. Later it
+// goes on with the same bits.
+//
 // A step's cache changes are a transaction. A step that fails is rolled back, and its sequences are
 // tried one by one. Threading: one thread, the owner of MLX.
 
 #include "saker/cache/prefix_cache.h"
 #include "saker/generate/pass.h"
+#include "saker/generate/row_memory.h"
 #include "saker/generate/running_sequence.h"
 #include "saker/generate/scheduler.h"
 #include "saker/generate/sequence.h"
 #include "saker/generate/shared_rows.h"
 #include "saker/generate/speculator.h"
+#include "saker/generate/token_choice.h"
 #include "saker/models/model.h"
 
 #include <cstddef>
@@ -46,6 +52,7 @@ struct BatchLimits {
   bool fast_prefill = false;
   // See SchedulerLimits; prompts of an idle engine run whole steps.
   double target_itl = 0.0;
+  CacheMemory memory = {};
 };
 
 class BatchGenerator {
@@ -67,6 +74,17 @@ class BatchGenerator {
   std::uint64_t add(SequenceRequest request, std::unique_ptr<Listener> listener);
   // Ends a sequence with kCancelled and its answer so far; unknown ids are ignored.
   void cancel(std::uint64_t id);
+  // Takes a running sequence's rows; it waits and goes on later. Does nothing for other ids, and for
+  // sequences whose rows can't run again.
+  void preempt(std::uint64_t id);
+
+  // Has rows that no running sequence needs leave until so many bytes are free; false if they are not.
+  bool make_room(std::size_t bytes);
+
+  // How often sequences gave their rows up.
+  std::int64_t preemptions() const { return preemptions_; }
+
+  const RowMemory& memory() const { return memory_; }
 
   // Tokens that a pass beside this generator's may have, so that it holds up no answer for long.
   int tokens_beside() const;
@@ -84,10 +102,22 @@ class BatchGenerator {
   // Ends sequences whose deadline has passed.
   void end_late();
   void admit(double now);
+  void begin(std::uint64_t id);
+  // Makes memory for a waiting sequence; true if that may have been enough.
+  bool unblock(std::uint64_t id, double now);
+  // Rows that no running sequence needs leave; false if there are none.
+  bool give_way();
+  // Sequences leave until the others' next rows have memory.
+  void fit(std::vector<Work>& works, double now);
+  // Drops drafts whose rows have no memory.
+  void fit_drafts(std::span<Work> works);
+  // A sequence ends for want of memory.
+  void end_without_memory(Sequence& sequence, std::size_t bytes);
+  std::vector<Job> running_jobs();
   std::vector<Work> plan(double now);
   // Adds the next tokens of a prompt, at most `budget`; returns how many.
   int plan_prompt(std::size_t index, int budget, std::vector<Work>& works);
-  void run_round(std::vector<Work>& works);
+  void run_round(std::vector<Work>& works, double now);
   std::vector<Speculator::Draft> propose(std::vector<Work>& works);
   // Tokens that the sequence's mask forces become its draft.
   static void draft_forced(const Sequence& sequence, Speculator::Draft& draft);
@@ -99,14 +129,14 @@ class BatchGenerator {
   // Passes a work's committed tokens to its drafter: `rows` tokens of the pass from `first` on.
   void keep_captured(const Work& work, const CapturedHidden& captured, int first, std::int64_t rows)
       const;
-  // Chooses tokens from one work's logits and commits the rows that plain decoding would have run.
-  void advance(Work& work, RowLogits& logits, int first_row, const Commit& commit);
-  // Counts the token just chosen. Returns true if it equals the draft, so the next row is valid.
-  static bool is_as_drafted(const Work& work, int row);
-  // Chooses the token of one row of logits; overwrites the logits.
-  static std::int32_t pick(const Work& work, int row, std::span<float> logits);
-  // Returns why the sequence ends with this token; none if it goes on.
-  std::optional<EndReason> choose_token(const Work& work, int row, std::span<float> logits);
+  // Fills the masks of the works' first tokens, while the pass runs.
+  void fill_masks(std::span<const Work> works) const;
+  // Chooses all works' tokens, one task a sequence.
+  std::vector<TokenChoices> choose(std::span<Work> works, RowLogits& logits) const;
+  // Passes one work's tokens on and commits the rows that plain decoding would have run.
+  void advance(Work& work, TokenChoices& choices, const Commit& commit);
+  // Tells the listener of a token. Returns why the sequence ends with it; none if it goes on.
+  static std::optional<EndReason> report(const Work& work, const TokenChoice& choice);
   void drop_ended();
   cache::SequenceCache new_cache(const SequenceRequest& request) const;
   void finish(Sequence& sequence, EndReason reason, std::exception_ptr error = nullptr);
@@ -119,8 +149,8 @@ class BatchGenerator {
   std::uint64_t last_id_ = 0;
   std::vector<std::unique_ptr<Sequence>> active_;
   std::deque<std::unique_ptr<Sequence>> waiting_;
-  std::vector<std::uint32_t> mask_bits_;  // Scratch.
-  std::vector<float> row_;  // Scratch for sampling when the raw logits are still needed.
+  RowMemory memory_;
+  std::int64_t preemptions_ = 0;
 };
 
 }  // namespace saker::generate

@@ -34,7 +34,10 @@ mx::array CapturedHidden::of(std::span<const int> wanted, int first, int end) co
 }
 
 RowLogits run_rows(
-    const models::Model& model, std::span<const PassSpan> spans, CapturedHidden* captured
+    const models::Model& model,
+    std::span<const PassSpan> spans,
+    CapturedHidden* captured,
+    const std::function<void()>& meanwhile
 ) {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> wanted;
@@ -70,6 +73,10 @@ RowLogits run_rows(
     for (const auto& [layer, rows] : captured->rows) {
       results.push_back(rows);
     }
+  }
+  if (meanwhile) {
+    mx::async_eval(results);
+    meanwhile();
   }
   mx::eval(std::move(results));
   return {std::move(result), model.info().vocab_size};

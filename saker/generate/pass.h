@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <utility>
@@ -51,9 +52,13 @@ struct CapturedHidden {
   mx::array of(std::span<const int> wanted, int first, int end) const;
 };
 
-// Runs and evaluates all tokens; fills in `captured` if given. Transactions are the caller's job.
+// Runs and evaluates all tokens; fills in `captured` if given. `meanwhile`, if given, is called on
+// this thread while the pass runs. Transactions are the caller's job.
 RowLogits run_rows(
-    const models::Model& model, std::span<const PassSpan> spans, CapturedHidden* captured = nullptr
+    const models::Model& model,
+    std::span<const PassSpan> spans,
+    CapturedHidden* captured = nullptr,
+    const std::function<void()>& meanwhile = {}
 );
 
 // Transactions over the caches of one pass. Rolls back each one that was not committed.

@@ -26,7 +26,28 @@ RunningSequence::RunningSequence(
       listener(std::move(events)),
       sampler(request.sampling, vocab_size, named_tokens(request)),
       context(request.prompt),
-      prompt_size(static_cast<int>(context.size())) {}
+      prompt_size(static_cast<int>(context.size())),
+      began_with_rows(request.cache.has_value()) {}
+
+void RunningSequence::give_up_rows(Drafting fresh) {
+  fresh.counts = drafting.counts;
+  fresh.forced_checked = drafting.forced_checked;
+  fresh.forced_right = drafting.forced_right;
+  drafting = std::move(fresh);
+  request.cache.reset();
+  pin = {};
+  kept = 0;
+  begun = false;
+  ++preemptions;
+}
+
+const sample::FilledMask& RunningSequence::next_mask(std::size_t vocab_size) {
+  if (!is_mask_filled) {
+    sample::fill_mask(*request.mask, vocab_size, filled_mask);
+    is_mask_filled = true;
+  }
+  return filled_mask;
+}
 
 void RunningSequence::end(EndReason reason, std::exception_ptr error) {
   if (ended) {
@@ -40,6 +61,7 @@ void RunningSequence::end(EndReason reason, std::exception_ptr error) {
       .context = std::move(context),
       .cache = std::move(request.cache),
       .cached_tokens = cached_tokens,
+      .preemptions = preemptions,
       .timing =
           {.queue_s = seconds_between(added, started),
            .prompt_s = generated > 0 ? seconds_between(started, first_token) : 0.0,

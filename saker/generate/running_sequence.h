@@ -8,8 +8,10 @@
 #include "saker/generate/sequence.h"
 #include "saker/generate/speculator.h"
 #include "saker/sample/sampler.h"
+#include "saker/sample/token_mask.h"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -47,8 +49,30 @@ struct RunningSequence {
 
   // The sequence as the scheduler sees it; valid while the sequence lives.
   Job job() const {
-    return {.id = id, .priority = request.priority, .user = request.user, .added = seconds(added)};
+    return {
+        .id = id,
+        .priority = request.priority,
+        .user = request.user,
+        .added = seconds(added),
+        .bytes = start_bytes,
+        .can_wait = can_wait(),
+    };
   }
+
+  // True if its rows can be given up and run again: all their tokens are known, and none is a file's.
+  bool can_wait() const {
+    return request.unknown_rows == 0 && (!began_with_rows || !request.prefix_key.empty());
+  }
+
+  // Frees its rows, which run again when it begins anew. `fresh`: for drafts from then on.
+  // REQUIRES: can_wait().
+  void give_up_rows(Drafting fresh);
+
+  // The mask's answer for the next token, in a vocabulary of this size. REQUIRES: a mask.
+  const sample::FilledMask& next_mask(std::size_t vocab_size);
+
+  // The mask has taken another token.
+  void drop_next_mask() { is_mask_filled = false; }
 
   // Informs the listener, once.
   void end(EndReason reason, std::exception_ptr error = nullptr);
@@ -67,6 +91,13 @@ struct RunningSequence {
   cache::PrefixCache::Pin pin;
   bool begun = false;  // The prefix cache was searched and the prompt runs.
   bool ended = false;
+  bool began_with_rows = false;
+  bool has_begun = false;  // Once at least; `begun` is false again after its rows were given up.
+  int reported = 0;        // Rows of the prompt that the listener knows of.
+  int preemptions = 0;
+  std::size_t start_bytes = 0;  // While it waits: memory that it needs to begin.
+  sample::FilledMask filled_mask;
+  bool is_mask_filled = false;
   Clock::time_point added = Clock::now();
   Clock::time_point started = added;
   Clock::time_point first_token = added;

@@ -134,6 +134,7 @@ struct SequenceEnd {
   std::vector<std::int32_t> context;
   std::optional<cache::SequenceCache> cache;
   int cached_tokens = 0;  // Prompt tokens whose rows were known.
+  int preemptions = 0;    // Times that it gave its rows up.
   SequenceTiming timing;
   DrafterKind drafter = DrafterKind::kNone;  // The drafter it used.
   SpeculationCounts speculation;

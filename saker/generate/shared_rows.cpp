@@ -51,7 +51,10 @@ void SharedRows::begin(
     RunningSequence& sequence, const std::function<cache::SequenceCache()>& new_cache
 ) const {
   sequence.begun = true;
-  sequence.started = RunningSequence::Clock::now();
+  const bool is_first = !std::exchange(sequence.has_begun, true);
+  if (is_first) {
+    sequence.started = RunningSequence::Clock::now();
+  }
   if (shares(sequence)) {
     SequenceRequest& request = sequence.request;
     const std::string& key = request.prefix_key;
@@ -64,7 +67,13 @@ void SharedRows::begin(
       }
     }
   }
-  sequence.cached_tokens = sequence.cached();
+  if (is_first) {
+    sequence.cached_tokens = sequence.cached();
+  }
+}
+
+std::int64_t SharedRows::known_rows(const RunningSequence& sequence) const {
+  return shares(sequence) ? prefixes_->match(sequence.request.prefix_key, sequence.context) : 0;
 }
 
 int SharedRows::most_rows(const RunningSequence& sequence) const {

@@ -9,6 +9,7 @@
 #include "saker/generate/running_sequence.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -24,7 +25,10 @@ class SharedRows {
   bool awaits_rows(std::span<const std::unique_ptr<RunningSequence>> active, std::size_t index)
       const;
 
-  // Begins a prompt with the rows that are known.
+  // Rows of the sequence's tokens that are known.
+  std::int64_t known_rows(const RunningSequence& sequence) const;
+
+  // Begins a prompt with the rows that are known; also again, after they were given up.
   void begin(RunningSequence& sequence, const std::function<cache::SequenceCache()>& new_cache)
       const;
 

@@ -16,15 +16,19 @@ constexpr std::uint32_t kAll = ~std::uint32_t{0};
 
 }  // namespace
 
-bool apply_mask(TokenMask& mask, std::span<float> logits, std::vector<std::uint32_t>& bits) {
-  bits.assign((logits.size() + kWordBits - 1) / kWordBits, 0);
-  const bool may_end = mask.fill(bits);
-  if (const std::size_t rest = logits.size() % kWordBits; rest > 0) {
-    bits.back() &= (std::uint32_t{1} << rest) - 1;
+void fill_mask(TokenMask& mask, std::size_t vocab_size, FilledMask& filled) {
+  filled.bits.assign((vocab_size + kWordBits - 1) / kWordBits, 0);
+  filled.may_end = mask.fill(filled.bits);
+  if (const std::size_t rest = vocab_size % kWordBits; rest > 0) {
+    filled.bits.back() &= (std::uint32_t{1} << rest) - 1;
   }
+}
+
+bool apply_mask(const FilledMask& mask, std::span<float> logits) {
+  const std::vector<std::uint32_t>& bits = mask.bits;
   if (std::ranges::all_of(bits, [](std::uint32_t word) { return word == 0; })) {
     require(
-        may_end,
+        mask.may_end,
         ErrorCode::kInvalidArgument,
         "the constraint allows no token of the model here, and no end"
     );

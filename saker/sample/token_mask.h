@@ -5,6 +5,7 @@
 // before all processors of logits; log-probabilities are reported from the logits before it.
 // Threading: one thread at a time.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,9 +30,18 @@ class TokenMask {
   virtual bool accept(std::int32_t token) = 0;
 };
 
+// The answer of a mask for the next token.
+struct FilledMask {
+  std::vector<std::uint32_t> bits;  // See TokenMask::fill.
+  bool may_end = false;
+};
+
+// Asks the mask for a vocabulary of this size. Throws as TokenMask::fill.
+void fill_mask(TokenMask& mask, std::size_t vocab_size, FilledMask& filled);
+
 // Lowers the logits [vocab_size] of tokens that may not come next to minus infinity. Returns false,
 // with the logits unchanged, if no token may come and the answer has to end. Throws
-// kInvalidArgument if it may not end either. `bits` is scratch.
-bool apply_mask(TokenMask& mask, std::span<float> logits, std::vector<std::uint32_t>& bits);
+// kInvalidArgument if it may not end either.
+bool apply_mask(const FilledMask& mask, std::span<float> logits);
 
 }  // namespace saker::sample

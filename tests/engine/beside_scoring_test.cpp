@@ -5,9 +5,12 @@
 #include "tests/engine/model_folder.h"
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <span>
+#include <stop_token>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -69,6 +72,48 @@ TEST(BesideScoring, CancelIsHeard) {
   EXPECT_EQ(stream.result().finish_reason, FinishReason::kCancelled);
   EXPECT_NE(scores.wait_for(std::chrono::seconds(0)), std::future_status::ready);
   scores.get();
+}
+
+TEST(BesideScoring, ACallThatIsAskedToStopEndsAfterTwoPasses) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load({.threads = 1, .prefill_step = 16});
+  std::vector<ScoreRequest> texts = texts_to_score(20);
+  std::stop_source stop;
+  std::atomic<int> rows_after = 0;
+  for (ScoreRequest& text : texts) {
+    text.take_logits = [&](std::size_t, std::size_t, std::span<const float>) {
+      rows_after += stop.stop_requested() ? 1 : 0;
+      stop.request_stop();
+    };
+    text.stop = stop.get_token();
+  }
+  for (const ScoreOutcome& outcome : engine->score(texts)) {
+    ASSERT_TRUE(std::holds_alternative<Error>(outcome));
+    EXPECT_EQ(std::get<Error>(outcome).code(), ErrorCode::kCancelled);
+  }
+  EXPECT_LE(rows_after, 2 * 16);
+}
+
+TEST(BesideScoring, VectorsAreCancelledToo) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load({.threads = 1, .prefill_step = 16});
+  EmbedRequest request;
+  for (const ScoreRequest& text : texts_to_score(100)) {
+    request.inputs.emplace_back(*text.tokens);
+  }
+  std::stop_source stop;
+  request.stop = stop.get_token();
+  auto vectors = std::async(std::launch::async, [&] { return engine->embed(request); });
+  while (engine->busy_seconds() == 0.0) {
+    std::this_thread::yield();
+  }
+  stop.request_stop();
+  try {
+    vectors.get();
+    FAIL() << "it was not cancelled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
 }
 
 }  // namespace

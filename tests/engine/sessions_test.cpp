@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/sessions.h"
+#include "saker/engine/rows/sessions.h"
 
 #include "saker/base/error.h"
 

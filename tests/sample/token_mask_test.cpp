@@ -39,8 +39,9 @@ TEST(TokenMask, LowersAllOthers) {
     const std::set<std::size_t> tokens{0, size / 2, size - 1};
     Allows mask(tokens);
     std::vector<float> logits(size, 1.5F);
-    std::vector<std::uint32_t> bits;
-    EXPECT_TRUE(apply_mask(mask, logits, bits));
+    FilledMask filled;
+    fill_mask(mask, size, filled);
+    EXPECT_TRUE(apply_mask(filled, logits));
     for (std::size_t i = 0; i < size; ++i) {
       EXPECT_EQ(logits[i], tokens.contains(i) ? 1.5F : kNever) << i << " of " << size;
     }
@@ -49,13 +50,15 @@ TEST(TokenMask, LowersAllOthers) {
 
 TEST(TokenMask, ATokenBeyondTheVocabularyIsNone) {
   std::vector<float> logits(33, 1.0F);
-  std::vector<std::uint32_t> bits;
+  FilledMask filled;
   Allows ends({40}, true);
-  EXPECT_FALSE(apply_mask(ends, logits, bits));
+  fill_mask(ends, logits.size(), filled);
+  EXPECT_FALSE(apply_mask(filled, logits));
   EXPECT_EQ(logits, std::vector<float>(33, 1.0F));
   Allows stuck({40});
   testing::expect_error(ErrorCode::kInvalidArgument, {"allows no token"}, [&] {
-    apply_mask(stuck, logits, bits);
+    fill_mask(stuck, logits.size(), filled);
+    apply_mask(filled, logits);
   });
 }
 

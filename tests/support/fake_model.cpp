@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/fake_model.h"
 
+#include "saker/kernels/cpu/runtime/memory_account.h"
+
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -33,7 +35,7 @@ class FakeCache : public cache::LayerCache {
 
   kernels::AttendSpan append(int first_row, int row_count) override {
     const auto first = static_cast<std::int64_t>(tokens.size());
-    tokens.resize(tokens.size() + static_cast<std::size_t>(row_count), -1);
+    resize(tokens.size() + static_cast<std::size_t>(row_count));
     kernels::AttendSpan span;
     span.first_row = first_row;
     span.row_count = row_count;
@@ -53,18 +55,25 @@ class FakeCache : public cache::LayerCache {
 
   std::int64_t trim(std::int64_t count) override {
     count = std::min(count, offset());
-    tokens.resize(tokens.size() - static_cast<std::size_t>(count));
+    resize(tokens.size() - static_cast<std::size_t>(count));
     return count;
   }
 
-  void clear() override { tokens.clear(); }
+  void clear() override { resize(0); }
 
   cache::Mask make_mask(int /*n*/, int /*window*/) const override { return {}; }
 
   std::size_t nbytes() const override { return tokens.size() * sizeof(std::int32_t); }
 
+  std::size_t growth(std::int64_t row_count) const override { return bytes_with(row_count, 0); }
+
+  std::size_t bytes_with(std::int64_t row_count, int /*step*/) const override {
+    return static_cast<std::size_t>(row_count) * sizeof(std::int32_t);
+  }
+
   std::unique_ptr<cache::LayerCache> copy() const override {
     auto copy = std::make_unique<FakeCache>(trim_window_);
+    copy->resize(tokens.size());
     copy->tokens = tokens;
     return copy;
   }
@@ -73,16 +82,22 @@ class FakeCache : public cache::LayerCache {
 
   void commit(std::int64_t count) override {
     const auto written = static_cast<std::int64_t>(tokens.size() - begun_);
-    tokens.resize(begun_ + static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, written)));
+    resize(begun_ + static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, written)));
   }
 
-  void roll_back() override { tokens.resize(begun_); }
+  void roll_back() override { resize(begun_); }
 
   std::vector<std::int32_t> tokens;
 
  private:
+  void resize(std::size_t count) {
+    tokens.resize(count, -1);
+    held_.resize(nbytes());
+  }
+
   int trim_window_;
   std::size_t begun_ = 0;
+  kernels::HeldBytes held_;
 };
 
 }  // namespace

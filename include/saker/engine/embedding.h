@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -35,6 +36,8 @@ struct EmbedRequest {
   // each text stay.
   bool truncate = false;
   View view = {};  // The model as an adapter changes it.
+  // Asked to stop, the call ends with kCancelled after two passes at most.
+  std::stop_token stop = {};
 };
 
 // Vectors in the order of the inputs.
@@ -51,6 +54,7 @@ struct RerankRequest {
   std::string instruction = {};  // The task, in a sentence; empty: the model's own.
   bool truncate = false;         // Cuts documents that are too long, instead of refusing them.
   View view = {};
+  std::stop_token stop = {};  // As EmbedRequest's.
 };
 
 // Scores in the order of the documents.

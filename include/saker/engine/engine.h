@@ -37,6 +37,9 @@ namespace saker::engine {
 // An eighth of usable memory.
 std::size_t default_prefix_cache_bytes();
 
+// Three quarters of usable memory.
+std::size_t default_cache_memory_bytes();
+
 // How a model is loaded.
 struct EngineOptions {
   // Worker threads of CPU kernels; 0: as many as processors this process may use. They are the
@@ -66,6 +69,10 @@ struct EngineOptions {
   // Memory for rows of earlier prompts and answers, in bytes. Later prompts with the same beginning
   // do not run them again. 0: none are kept. Default: an eighth of usable memory.
   std::size_t prefix_cache = default_prefix_cache_bytes();
+  // Memory for all rows and states: of running requests, of sessions, and of earlier prompts, which
+  // give way first. A request that can't ever fit is refused. If memory ends, requests of low
+  // priority wait and go on later. 0: any. Draft models and scoring have memory of their own.
+  std::size_t cache_memory = default_cache_memory_bytes();
   // Folder in which those rows outlive the engine, limited in bytes; empty: none. CPU only.
   std::filesystem::path prefix_cache_dir = {};
   std::uintmax_t prefix_cache_dir_size = std::uintmax_t{8} << 30;
@@ -116,8 +123,7 @@ class Engine {
   // Scores one request and waits.
   ScoreResult score(const ScoreRequest& request);
   // Returns the outcome of each request, in order. They run in common passes; common beginnings run
-  // once. A request that fails leaves the others' results intact. Generation waits until all are
-  // done.
+  // once. A request that fails leaves the others' results intact. Answers go on between the passes.
   std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests);
   // As above, but views whose scores `instruments` has do not run again. Throws kInternal when its
   // trace can't be written.

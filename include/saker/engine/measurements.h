@@ -3,6 +3,7 @@
 
 // A model's speed as an engine measures it, and the machine's limits. Plain values; no MLX.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct QueueStats {
   int waiting = 0;                  // Behind them.
   std::int64_t waiting_tokens = 0;  // Prompt tokens of those that wait.
   double wait_s = 0.0;              // How long a new request would wait, by recent ones.
+  std::int64_t preemptions = 0;     // Times that a running one gave its rows up, since the load.
+  std::size_t cache_bytes = 0;      // Memory of cached rows and states, shared memory counted once.
+  std::size_t cache_memory = 0;     // At most; 0: any.
 };
 
 }  // namespace saker::engine

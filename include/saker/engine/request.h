@@ -19,6 +19,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,6 +140,9 @@ struct ScoreRequest {
   // failed and runs again.
   std::function<void(std::size_t view, std::size_t row, std::span<const float> logits)>
       take_logits = {};
+  // Asked to stop, the call that it belongs to ends after two passes at most; what it has not scored
+  // is kCancelled.
+  std::stop_token stop = {};
 };
 
 // The log-probability of a completion after a prompt.

@@ -26,6 +26,7 @@ struct TokenLogprob {
 struct GenerateStats {
   int prompt_tokens = 0;
   int cached_tokens = 0;  // Tokens of the prompt whose rows were known.
+  int preemptions = 0;    // Times that it had to wait, after it began, for others' need of memory.
   double prompt_tps = 0.0;
   int generation_tokens = 0;
   int reasoning_tokens = 0;  // Tokens of its reasoning, markers included. Answers to messages only.

@@ -140,6 +140,18 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
       ->type_name("SIZE|off")
       ->group("Cache");
   command
+      .add_option_function<std::string>(
+          "--cache-memory",
+          [&args](const std::string& text) {
+            args.engine.cache_memory = parse_size("--cache-memory", text);
+          },
+          "Memory for all cached tokens: of answers that run, and of prompts that share some, "
+          "which "
+          "give way first; or off: any [three quarters of the machine's]"
+      )
+      ->type_name("SIZE|off")
+      ->group("Cache");
+  command
       .add_option(
           "--prefix-cache-dir",
           args.engine.prefix_cache_dir,

@@ -38,6 +38,7 @@ constexpr std::array<std::string_view, 12> kBeside = {
     "verbose",
     "trace",
     "prefix-cache",
+    "cache-memory",
     "prefix-disk"
 };
 

@@ -104,6 +104,9 @@ engine::PoolModel pool_model(
   args.engine.prefix_cache = preset.prefix_cache.value_or(args.engine.prefix_cache);
   args.engine.prefill_step = preset.prefill_step.value_or(args.engine.prefill_step);
   args.engine.fast_prefill = preset.fast_prefill.value_or(args.engine.fast_prefill);
+  if (preset.cache_memory) {
+    args.engine.cache_memory = *preset.cache_memory;
+  }
   engine::EngineOptions loading = engine_options(args);
   loading.on_load = [bar](int done, int total) {
     if (*bar != nullptr) {

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using server::Fields;
 
-constexpr std::array<std::string_view, 13> kMembers = {
+constexpr std::array<std::string_view, 14> kMembers = {
     "model",
     "aliases",
     "adapters",
@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, 13> kMembers = {
     "batch",
     "kv_bits",
     "prefix_cache",
+    "cache_memory",
     "prefill_step",
     "fast_prefill",
     "sampling",
@@ -161,6 +162,7 @@ ModelPreset read_preset(
   }
   preset.batch = small_integer(fields, "batch", kMostRequests);
   preset.prefix_cache = read_size(fields, "prefix_cache");
+  preset.cache_memory = read_size(fields, "cache_memory");
   preset.prefill_step = small_integer(fields, "prefill_step", kMostTokens);
   preset.fast_prefill = fields.flag("fast_prefill");
   preset.keep_alive = read_keep_alive(fields, given);

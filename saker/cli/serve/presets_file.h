@@ -27,6 +27,7 @@ struct ModelPreset {
   };  // As --draft; none: the command line's. So are the others.
   std::optional<int> batch = {};
   std::optional<std::size_t> prefix_cache = {};  // Bytes.
+  std::optional<std::size_t> cache_memory = {};  // Bytes.
   std::optional<int> prefill_step = {};
   std::optional<bool> fast_prefill = {};
   std::optional<engine::KeepAlive> keep_alive = {};

@@ -54,7 +54,10 @@ class OwnedEngine : public ForwardedModel {
 std::size_t memory_needed(const std::filesystem::path& model, const EngineOptions& options) {
   const std::filesystem::path path = load::resolve_model(model.string());
   const std::size_t draft = options.draft.empty() ? 0 : weight_files_bytes(options.draft);
-  return weight_files_bytes(path) + draft + options.prefix_cache;
+  const bool is_bounded =
+      options.cache_memory > 0 && options.cache_memory != default_cache_memory_bytes();
+  return weight_files_bytes(path) + draft +
+         (is_bounded ? options.cache_memory : options.prefix_cache);
 }
 
 std::function<std::unique_ptr<LanguageModel>(const std::stop_token& stop)> engine_loader(

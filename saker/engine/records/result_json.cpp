@@ -27,6 +27,9 @@ Json stats_json(const GenerateStats& stats) {
       {"accepted", stats.accepted},
       {"cached_tokens", stats.cached_tokens},
   };
+  if (stats.preemptions > 0) {
+    result["preemptions"] = stats.preemptions;
+  }
   if (stats.compared > 0) {
     result["compared"] = stats.compared;
   }

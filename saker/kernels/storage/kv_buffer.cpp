@@ -39,6 +39,7 @@ void KvBuffer::prepare(std::int64_t first, int count) {
       throw Error(ErrorCode::kCapacity, fmt::format("cache: no memory for {} rows", needed));
     }
     base_ = base;
+    held_.resize(bytes_with(needed));
   }
   end_ = std::max(end_, last);
 }
@@ -84,6 +85,7 @@ KvBuffer KvBuffer::slice(std::int64_t first, std::int64_t last) const {
       mx::eval(*part.values_);
     }
     part.end_ = last;
+    part.held_.resize(bytes_with(last - first));
   }
   return part;
 }
@@ -118,6 +120,17 @@ void KvBuffer::for_each_block(const BlockVisitor& visit) const {
     mx::eval(values);
     visit({0, values.data<void>(), values.nbytes()});
   }
+}
+
+std::size_t KvBuffer::bytes_with(std::int64_t row_count) const {
+  const auto capacity = static_cast<std::size_t>((row_count + kStep - 1) / kStep * kStep);
+  return capacity * kv_row_bytes(shape_);
+}
+
+std::size_t KvBuffer::growth(std::int64_t first, std::int64_t count) const {
+  const std::int64_t capacity = keys_.has_value() ? keys_->shape(2) : 0;
+  const std::int64_t rows = first + count - base_;
+  return rows <= capacity ? 0 : bytes_with(rows) - bytes_with(capacity);
 }
 
 std::size_t KvBuffer::nbytes() const {

@@ -7,6 +7,7 @@
 // holds the old array. Row 0 of the arrays is position `base`. When the arrays must grow, dropped
 // rows at the front are removed first (only with keep = 0).
 
+#include "saker/kernels/cpu/runtime/memory_account.h"
 #include "saker/kernels/storage/kv_store.h"
 
 #include <cstddef>
@@ -27,6 +28,8 @@ class KvBuffer {
   void adopt(const KvBuffer& other, std::int64_t first);
   bool holds(std::int64_t first, std::int64_t last) const;
   void for_each_block(const BlockVisitor& visit) const;
+  std::size_t growth(std::int64_t first, std::int64_t count) const;
+  std::size_t bytes_with(std::int64_t row_count) const;
   std::size_t nbytes() const;
 
   std::int64_t begin() const { return base_; }
@@ -52,6 +55,7 @@ class KvBuffer {
   std::int64_t base_ = 0;
   std::int64_t dead_ = 0;  // Rows below are not needed any more.
   std::int64_t end_ = 0;
+  HeldBytes held_;
 };
 
 }  // namespace saker::kernels

@@ -297,6 +297,24 @@ void begin_page(const KvPage& page, const KvPage& before, int head) {
 KvPages::KvPages(const KvPageShape& shape)
     : KvPages(KvPageLayout(shape), KvPageLayout(unquantized(shape))) {}
 
+std::size_t KvPages::growth(std::int64_t first, std::int64_t count) const {
+  std::size_t bytes = 0;
+  for (std::int64_t row = first; row < first + count; row += kPageRows - row % kPageRows) {
+    if (find_private(row / kPageRows) == nullptr) {
+      bytes += SharedPage::memory(layout(row / kPageRows).page_bytes());
+    }
+  }
+  return bytes;
+}
+
+std::size_t KvPages::bytes_with(std::int64_t row_count) const {
+  const std::int64_t pages = (row_count + kPageRows - 1) / kPageRows;
+  return pages == 0
+             ? 0
+             : SharedPage::memory(first_layout_.page_bytes()) +
+                   static_cast<std::size_t>(pages - 1) * SharedPage::memory(layout_.page_bytes());
+}
+
 std::size_t KvPages::nbytes() const {
   std::size_t bytes = 0;
   for (const Entry& e : pages_) {

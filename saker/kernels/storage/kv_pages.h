@@ -112,6 +112,8 @@ class KvPages {
   void for_each_block(const BlockVisitor& visit) const;
   void add_page(std::int64_t index, std::size_t bytes, const BlockReader& read);
 
+  std::size_t growth(std::int64_t first, std::int64_t count) const;
+  std::size_t bytes_with(std::int64_t row_count) const;
   std::size_t nbytes() const;
 
   // The position after the last prepared row.

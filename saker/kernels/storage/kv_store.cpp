@@ -201,6 +201,14 @@ bool KvStore::holds(std::int64_t first, std::int64_t last) const {
   return std::visit([&](const auto& rows) { return rows.holds(first, last); }, storage_->rows);
 }
 
+std::size_t KvStore::growth(std::int64_t first, std::int64_t count) const {
+  return std::visit([&](const auto& rows) { return rows.growth(first, count); }, storage_->rows);
+}
+
+std::size_t KvStore::bytes_with(std::int64_t row_count) const {
+  return std::visit([&](const auto& rows) { return rows.bytes_with(row_count); }, storage_->rows);
+}
+
 std::size_t KvStore::nbytes() const {
   return std::visit([](const auto& rows) { return rows.nbytes(); }, storage_->rows);
 }

@@ -118,6 +118,10 @@ class KvStore {
   QuantizedRows quantized_keys(std::int64_t first, int count) const;
   QuantizedRows quantized_values(std::int64_t first, int count) const;
 
+  // Most bytes that `prepare` takes for these rows.
+  std::size_t growth(std::int64_t first, std::int64_t count) const;
+  // Bytes of a store that holds so many rows, from position 0 on.
+  std::size_t bytes_with(std::int64_t row_count) const;
   // Bytes held; shared pages count in full.
   std::size_t nbytes() const;
   // Visits the memory behind the rows, in order of positions.

@@ -5,6 +5,7 @@
 // std::shared_ptr's use count, `is_private` synchronises: a caller that sees true also sees all
 // that other holders wrote. Handles may be copied and destroyed on any thread.
 
+#include "saker/kernels/cpu/runtime/memory_account.h"
 #include "saker/kernels/cpu/runtime/page_memory.h"
 
 #include <atomic>
@@ -35,7 +36,7 @@ class SharedPage {
 
   ~SharedPage() {
     if (head_ != nullptr && head_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      const std::size_t bytes = head_->bytes;
+      const std::size_t bytes = head_->held.bytes();
       head_->~Head();
       give_page_back(reinterpret_cast<std::byte*>(head_), bytes);
     }
@@ -45,16 +46,19 @@ class SharedPage {
 
   bool is_private() const { return head_->holders.load(std::memory_order_acquire) == 1; }
 
+  // Bytes that a page of `bytes` takes.
+  static constexpr std::size_t memory(std::size_t bytes) { return sizeof(Head) + bytes; }
+
   // True if both are the same memory.
   bool operator==(const SharedPage&) const = default;
 
  private:
   // The rows follow the head in memory.
   struct alignas(64) Head {
-    explicit Head(std::size_t taken) : bytes(taken) {}
+    explicit Head(std::size_t taken) : held(taken) {}
 
     std::atomic<int> holders{1};
-    std::size_t bytes;  // Bytes taken, including this head.
+    HeldBytes held;  // Bytes taken, including this head.
   };
 
   Head* head_ = nullptr;

@@ -188,6 +188,12 @@ std::string metrics_text(
   );
   page.both("prefix_cache_hits_total", "counter", "Tokens of prompts that the prefix cache had.", count_of<&Counters::cached_tokens>);
   add_tokens(page);
+  page.both(
+      "num_preemptions_total",
+      "counter",
+      "Times that a running generation had to wait, for one of higher priority or for memory.",
+      count_of<&Counters::preemptions>
+  );
   page.reasons("saker_request_success_total", "Ends of generations by reason.");
   page.reasons("vllm:request_success_total", "Ends of generations by reason.");
   page.both("admission_rejections_total", "counter", "Requests that found the queue full.", count_of<&Counters::rejected>);

@@ -6,6 +6,8 @@
 #include "saker/server/turns/wire.h"
 
 #include <exception>
+#include <memory>
+#include <stop_token>
 #include <utility>
 
 namespace saker::server {
@@ -59,6 +61,11 @@ class Waiting : public std::enable_shared_from_this<Waiting> {
 
   void ready(std::shared_ptr<const ServedModel> model, std::exception_ptr error) {
     is_ready_ = true;
+    if (model != nullptr) {
+      std::stop_source stop;
+      model = std::make_shared<const ServedModel>(model->with_stop(stop.get_token()));
+      exchange_->on_gone([stop]() mutable { stop.request_stop(); });
+    }
     exchange_->work(
         [self = shared_from_this(), model = std::move(model), error = std::move(error)] {
           try {

@@ -61,6 +61,7 @@ struct Counters {
   std::atomic<std::uint64_t> prompt_tokens = 0;
   std::atomic<std::uint64_t> cached_tokens = 0;
   std::atomic<std::uint64_t> generation_tokens = 0;
+  std::atomic<std::uint64_t> preemptions = 0;
   std::atomic<std::uint64_t> draft_rounds = 0;
   std::atomic<std::uint64_t> drafted_tokens = 0;
   std::atomic<std::uint64_t> accepted_tokens = 0;

@@ -63,6 +63,7 @@ std::vector<PromptScores> score_prompts(
     one.top.resize(prompts[i].size());
     one.ranks.resize(prompts[i].size());
     requests[i].tokens = prompts[i];
+    requests[i].stop = wanted.stop;
     if (!wanted.adapter.empty()) {
       requests[i].views = {{.key = "ft", .adapter = wanted.adapter}};
     }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct PromptScoring {
   int top = 0;                         // Best alternatives.
   bool ranks = false;                  // Otherwise all are 0.
   std::filesystem::path adapter = {};  // Empty: the base.
+  std::stop_token stop = {};
 };
 
 // Waits for the engine: not for the server's thread. Throws as LanguageModel::score.

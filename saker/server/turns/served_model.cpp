@@ -51,6 +51,12 @@ ServedModel::ServedModel(
       counters_(std::move(counters)),
       waited_(waited) {}
 
+ServedModel ServedModel::with_stop(std::stop_token stop) const {
+  ServedModel model = *this;
+  model.stop_ = std::move(stop);
+  return model;
+}
+
 FoundModel ServedModel::find(std::string_view name) const {
   if (auto found = find_name(*names_, name)) {
     return *std::move(found);

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,11 +61,17 @@ class ServedModel {
 
   std::chrono::nanoseconds waited() const { return waited_; }
 
+  // A copy for a request whose client may go away, which `stop` tells.
+  ServedModel with_stop(std::stop_token stop) const;
+
+  const std::stop_token& stop() const { return stop_; }
+
  private:
   std::shared_ptr<engine::LanguageModel> model_;
   std::shared_ptr<const ModelNames> names_;
   std::shared_ptr<Counters> counters_;
   std::chrono::nanoseconds waited_;
+  std::stop_token stop_;
 };
 
 }  // namespace saker::server

@@ -23,6 +23,7 @@ void count_end(Counters& counters, const engine::GenerateResult& result, double 
   counters.prompt_tokens += tokens(stats.prompt_tokens);
   counters.cached_tokens += tokens(stats.cached_tokens);
   counters.generation_tokens += tokens(stats.generation_tokens);
+  counters.preemptions += tokens(stats.preemptions);
   counters.draft_rounds += tokens(stats.rounds);
   counters.drafted_tokens += tokens(stats.drafted);
   counters.accepted_tokens += tokens(stats.accepted);

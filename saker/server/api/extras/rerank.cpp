@@ -47,6 +47,7 @@ Json rerank(const Json& body, const ServedModel& model) {
   request.instruction = fields.text("instruction").value_or("");
   request.truncate = fields.flag("truncate").value_or(false);
   request.view = {.key = found.name, .adapter = found.adapter};
+  request.stop = model.stop();
   const auto most = fields.integer("top_n", 0, kMaxInt).value_or(0);
   const bool shows = fields.flag("return_documents").value_or(true);
   fields.accept({"return_text", "raw_scores", "user"});

@@ -126,6 +126,9 @@ Json score(const Json& body, const ServedModel& model) {
     requests.push_back(read_record(fields, model, views, top_k));
   }
   fields.log_unknown("score");
+  for (engine::ScoreRequest& request : requests) {
+    request.stop = model.stop();
+  }
   const std::vector<engine::ScoreOutcome> outcomes = model.model().score(requests);
   if (records == nullptr) {
     if (const auto* error = std::get_if<Error>(&outcomes.at(0))) {

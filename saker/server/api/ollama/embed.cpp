@@ -36,6 +36,7 @@ Json embed(const Json& body, const ServedModel& model) {
     fields.fail("input", fmt::format("expected at most {} texts", kMostInputs));
   }
   engine::EmbedRequest request = request_for(found, texts);
+  request.stop = model.stop();
   request.truncate = fields.flag("truncate").value_or(true);
   request.dimensions = static_cast<int>(fields.integer("dimensions", 0, kMaxInt).value_or(0));
   fields.accept({"keep_alive", "options"});
@@ -58,6 +59,7 @@ Json old_embedding(const Json& body, const ServedModel& model) {
   const FoundModel found = model_of(fields, model);
   fields.required("prompt");
   engine::EmbedRequest request = request_for(found, {*fields.text("prompt")});
+  request.stop = model.stop();
   request.truncate = true;
   fields.accept({"keep_alive", "options"});
   fields.log_unknown("ollama");

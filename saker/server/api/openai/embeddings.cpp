@@ -38,6 +38,7 @@ Json embeddings(const Json& body, const ServedModel& model) {
   request.inputs = read_texts_or_tokens(fields.required("input"), "input", model, kMostInputs);
   request.dimensions = static_cast<int>(fields.integer("dimensions", 1, kMaxInt).value_or(0));
   request.view = {.key = found.name, .adapter = found.adapter};
+  request.stop = model.stop();
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") {
     fields.fail("encoding_format", "expected float or base64");

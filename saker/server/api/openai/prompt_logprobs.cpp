@@ -76,7 +76,9 @@ std::vector<Json> prompt_logprobs(
         "prompt_logprobs", "the answer would have {} numbers, more than {}", entries, kMostEntries
     );
   }
-  const PromptScoring wanted{.top = top, .ranks = true, .adapter = placement.adapter};
+  const PromptScoring wanted{
+      .top = top, .ranks = true, .adapter = placement.adapter, .stop = model.stop()
+  };
   std::vector<Json> lists;
   for (const PromptScores& scores : score_prompts(model.model(), tokens, wanted)) {
     lists.push_back(list_of(scores, model.model().tokenizer()));

@@ -74,7 +74,9 @@ std::vector<EchoedPrompt> echo(const CompletionRequest& completion, const Served
     auto scores = score_prompts(
         model.model(),
         tokens,
-        {.top = *completion.answering.top_logprobs, .adapter = completion.request.placement.adapter}
+        {.top = *completion.answering.top_logprobs,
+         .adapter = completion.request.placement.adapter,
+         .stop = model.stop()}
     );
     for (std::size_t i = 0; i < echoed.size(); ++i) {
       echoed[i].logprobs = std::move(scores[i].logprobs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/cache_files.h"
+#include "saker/engine/rows/cache_files.h"
 
 #include "saker/base/error.h"
 #include "saker/base/files/atomic_file.h"
@@ -12,8 +12,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,7 @@ namespace {
 constexpr const char* kOwnKey = "saker";
 constexpr int kVersion = 2;
 constexpr int kSampledVersion = 1;
+constexpr std::size_t kPageBytes = 4096;
 
 // Our metadata about a file's rows.
 struct OwnMetadata {
@@ -98,13 +101,29 @@ const load::ModelFingerprint& CacheFiles::fingerprint() {
   return *fingerprint_;
 }
 
-CacheFiles::Rows CacheFiles::load(
+load::PromptCache CacheFiles::read(const std::filesystem::path& path) {
+  load::PromptCache file = load::read_prompt_cache(path);
+  // The tensors lie in the mapped file: its pages are to be there when the rows are copied.
+  std::byte seen{0};
+  for (const cache::SerializedCache& layer : file.layers) {
+    for (const Tensor& tensor : layer.state) {
+      const std::span<const std::byte> bytes = tensor.bytes();
+      for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+        seen |= bytes[at];
+      }
+    }
+  }
+  spdlog::trace("{}: read, {}", quote_path(path), static_cast<int>(seen));
+  return file;
+}
+
+CacheFiles::Rows CacheFiles::restore(
     const std::filesystem::path& path,
+    const load::PromptCache& file,
     const models::Model& model,
     const models::CacheOptions& options,
     const std::string& adapter
 ) {
-  const load::PromptCache file = load::read_prompt_cache(path);
   const std::string what = quote_path(path);
   OwnMetadata known;  // Empty for other programs' files: the base's rows.
   if (const auto own = file.metadata.find(kOwnKey); own != file.metadata.end()) {

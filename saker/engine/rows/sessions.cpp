@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/sessions.h"
+#include "saker/engine/rows/sessions.h"
 
 #include "saker/base/error.h"
 
@@ -80,7 +80,23 @@ void Sessions::give_back(
     context.resize(static_cast<std::size_t>(cache->offset()));
     session.tokens = std::move(context);
     session.cache = std::move(cache);
+    session.used = ++uses_;
   }
+}
+
+bool Sessions::give_way() {
+  Session* oldest = nullptr;
+  for (auto& [id, session] : sessions_) {
+    if (session.cache && (oldest == nullptr || session.used < oldest->used)) {
+      oldest = &session;
+    }
+  }
+  if (oldest == nullptr) {
+    return false;
+  }
+  oldest->cache.reset();
+  oldest->tokens.clear();
+  return true;
 }
 
 }  // namespace saker::engine

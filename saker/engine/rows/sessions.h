@@ -24,6 +24,7 @@ class Sessions {
     models::CacheOptions options;
     std::string adapter;
     bool busy = false;
+    std::uint64_t used = 0;  // Time of the last use, counted in uses.
   };
 
  public:
@@ -50,8 +51,12 @@ class Sessions {
       std::uint64_t id, std::vector<std::int32_t> context, std::optional<cache::SequenceCache> cache
   );
 
+  // Drops the rows of the session that was unused for longest; false if no session has some.
+  bool give_way();
+
  private:
   Place sessions_;
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace saker::engine
