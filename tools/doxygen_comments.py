@@ -4,8 +4,9 @@
 
 Comments of the project are plain `//`. The first one of a header describes the file, one above code describes that code, one
 behind code describes that code, and indented lines are a table or code. Data members, enumerators, constants, accessors of
-one line and defaulted functions may say all by their names: without a comment they get the name as one, since doxygen warns of
-what has none. Lines keep their numbers. A page of Markdown loses its links, whose targets doxygen does not know.
+one line, const functions without arguments, moves, defaulted and pure virtual functions may say all by their names: without a
+comment they get the name as one, since doxygen warns of what has none. So do classes, enumerations and aliases, which the
+comment of a file may describe. Lines keep their numbers. A page of Markdown loses its links, whose targets doxygen does not know.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ MEMBER = re.compile(
     r"|\s+(k[A-Z]\w*)(?: = \w+)?,"
 )
 ACCESSOR = re.compile(r"\s+.*[ &*](\w+)\(\) const \{ return .*; \}|\s+.*(\w+|operator==?)\(.*\).* = default;")
+DECLARED = re.compile(r"\s+.*[ &*](\w+|operator=)\((?:.*\) const = 0|.*\) = 0|\) const|\w+&&\) noexcept);")
 CONSTANT = re.compile(r"inline constexpr .*?(k[A-Z]\w*) = .*")
+TYPE = re.compile(r"\s*(?:(?:class|struct|enum class) (\w+)\b[^;]*\{.*|using (\w+) =.*)")
 NO_COMMENT = ("SPDX", "NOLINT", "clang-format", "namespace")
 
 
@@ -64,6 +67,8 @@ def translated(text: str) -> Iterator[str]:
             yield f"{behind[1]}{behind[2]}///< {escaped(behind[3])}"
         elif (member := MEMBER.fullmatch(lines[i]) or ACCESSOR.fullmatch(lines[i])) and not ALONE.fullmatch(lines[i - 1]):
             yield f"{lines[i]}  ///< {(member[1] or member[2]).replace('_', ' ')}"
+        elif (named := DECLARED.fullmatch(lines[i]) or TYPE.fullmatch(lines[i])) and not ALONE.fullmatch(lines[i - 1]):
+            yield f"/** {named[named.lastindex or 0]} */ {lines[i]}"
         elif (constant := CONSTANT.fullmatch(lines[i])) and not ALONE.fullmatch(lines[i - 1]):
             yield f"/** {constant[1]} */ {lines[i]}"
         else:

@@ -353,6 +353,7 @@ TEST_F(CApi, ThreadsShareAModel) {
   const std::string expected = read(submit(model, kMessages).value.get()).content;
   std::vector<std::string> answers(4);
   std::vector<std::thread> threads;
+  threads.reserve(answers.size());
   for (std::string& answer : answers) {
     threads.emplace_back([&answer] { answer = read(submit(model, kMessages).value.get()).content; }
     );

@@ -31,6 +31,15 @@ struct Thing {
   void go(int by);  // NOLINT
 };
 
+class Other {
+ public:
+  using Text = std::string;
+  Other(Other&&) noexcept;
+  std::string name() const;
+  virtual void run(int count) = 0;
+  void stay(int count);
+};
+
 }  // namespace saker
 """
 
@@ -61,6 +70,14 @@ class DoxygenComments(unittest.TestCase):
 
     def test_functions_need_a_comment(self) -> None:
         self.assertEqual(self.lines[17:19], ["  /// Throws.", "  void go(int by);  // NOLINT"])
+
+    def test_types_moves_and_pure_functions_take_their_names(self) -> None:
+        self.assertEqual(self.lines[21], "/** Other */ class Other {")
+        self.assertEqual(self.lines[23], "/** Text */   using Text = std::string;")
+        self.assertEqual(self.lines[24], "/** Other */   Other(Other&&) noexcept;")
+        self.assertEqual(self.lines[25], "/** name */   std::string name() const;")
+        self.assertEqual(self.lines[26], "/** run */   virtual void run(int count) = 0;")
+        self.assertEqual(self.lines[27], "  void stay(int count);")
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ void check_serialized(const SerializedCache& cache);
 
 // The children of a CacheList; checks only its framing. Throws kCorruptData.
 std::vector<SerializedCache> split_cache_list(SerializedCache list);
-SerializedCache join_cache_list(const std::vector<SerializedCache>& children);
+SerializedCache join_cache_list(const std::vector<SerializedCache>& children);  // The reverse.
 
 // The caches of each layer in a list, as mlx-lm has them; `per_layer` 1: as they are. Caches with
 // pages stay apart. REQUIRES: a multiple of `per_layer`.

@@ -35,13 +35,13 @@ class Ring {
   void check_size() const;
   // As check_size; also throws if position and rows, which were set separately, do not fit.
   void check() const;
-  void append(const Parts& rows);
+  void append(const Parts& rows);  // The oldest leave if the ring is full.
   // The valid rows in physical order, which attention reads.
   Parts visible() const;
   // The valid rows, oldest first.
   Parts in_time_order() const;
 
-  void assign(Parts parts) { rows_ = RowBuffer(std::move(parts)); }
+  void assign(Parts parts) { rows_ = RowBuffer(std::move(parts)); }  // Replaces all rows.
 
   // keep, max_size, offset, idx
   std::vector<std::string> meta_state() const;
@@ -50,10 +50,10 @@ class Ring {
 
   bool is_trimmable() const { return offset_ < max_size_; }
 
-  int trim(int count);
-  Mask make_mask(int n, std::optional<int> window, MaskForm form) const;
+  int trim(int count);  // Drops up to `count` rows; returns how many.
+  Mask make_mask(int n, std::optional<int> window, MaskForm form) const;  // For n new rows.
 
-  void materialize() { rows_.materialize(); }
+  void materialize() { rows_.materialize(); }  // Computes what is still lazy.
 
  private:
   void append_one(const Parts& row);

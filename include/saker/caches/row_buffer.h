@@ -21,7 +21,7 @@ inline constexpr int kRowAxis = 2;
 Parts rows_of(const Parts& parts, int first, int last);
 // Joins rows: first, then second.
 Parts joined(const Parts& first, const Parts& second);
-std::size_t nbytes_of(const Parts& parts);
+std::size_t nbytes_of(const Parts& parts);  // Bytes of all parts.
 
 class RowBuffer {
  public:
@@ -46,7 +46,7 @@ class RowBuffer {
   // Makes room for `capacity` rows and keeps the first `used`. An empty buffer takes shapes and
   // dtypes from the parts of `like`.
   void reserve(int capacity, int used, const Parts& like);
-  void materialize();
+  void materialize();  // Computes what is still lazy.
 
  private:
   Parts parts_;

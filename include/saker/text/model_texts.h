@@ -32,7 +32,7 @@ class ModelTexts {
   ModelTexts(std::filesystem::path source, std::map<std::string, Text, std::less<>> texts)
       : source_(std::move(source)), texts_(std::move(texts)) {}
 
-  bool has(std::string_view name) const;
+  bool has(std::string_view name) const;  // True if the text is there.
 
   // All names "<folder>/<file><ending>", sorted.
   std::vector<std::string> names_in(std::string_view folder, std::string_view ending) const;

@@ -29,9 +29,9 @@ struct TokenizerConfig {
   const TokenizerClass* kind = nullptr;  // Null if no files were read.
   std::string damage;                    // Why tokenizer_config.json can't be read, if so.
 
-  std::optional<std::string> special_token(const std::string& name) const;
+  std::optional<std::string> special_token(const std::string& name) const;  // Its text.
 };
 
-TokenizerConfig load_tokenizer_config(const ModelTexts& texts);
+TokenizerConfig load_tokenizer_config(const ModelTexts& texts);  // As above.
 
 }  // namespace saker::text
