@@ -22,10 +22,7 @@ prepare() {
   mkdir -p "$root/dist"
   touch "$root/dist/script"
   cp "$dist"/*.whl "$dist"/*.deb "$dist"/saker-*-linux-*.tar.gz "$root/dist/"
-  if [ -n "${PIP_CERT:-}" ]; then
-    mkdir -p "$root$(dirname "$PIP_CERT")"
-    cp "$PIP_CERT" "$root$PIP_CERT"
-  fi
+  [ -z "${PIP_CERT:-}" ] || cp "$PIP_CERT" "$root/dist/certificates"
 }
 
 # Runs a script in $root, with nothing of this system but the kernel.
@@ -35,7 +32,7 @@ inside() {
     mount -t proc proc "$1/proc"
     mount --bind /dev "$1/dev"
     exec chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-      DEBIAN_FRONTEND=noninteractive ${PIP_CERT:+PIP_CERT="$PIP_CERT"} sh -eu /dist/script' sh "$root"
+      DEBIAN_FRONTEND=noninteractive ${PIP_CERT:+PIP_CERT=/dist/certificates} sh -eu /dist/script' sh "$root"
 }
 
 # All names but those that packages' own tools keep about their work.

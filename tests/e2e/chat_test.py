@@ -65,7 +65,7 @@ class Repl(SakerTest):
         shown = "\n".join(lines).split("\n> ")
         turns = [turn.split("\n", 1) for turn in shown[1:]]
         self.assertEqual(turns.pop(), ["/quit"])
-        terminal = self.started("run")
+        terminal = self.started("run", DEMO)
         for question, answer in turns:
             terminal.type(question + "\r")
             terminal.expect("\n")

@@ -120,6 +120,8 @@ class Wheel(unittest.TestCase):
         self.assertTrue(libraries)
         for name in libraries:
             self.assertRegex(name, r"-[0-9a-f]{8}\.so")
+        program = zipfile.ZipFile(self.wheel).extract("saker/bin/saker", self.folder)
+        self.assertRegex(packing.run("readelf", "-d", program), r"RUNPATH.*\[\$ORIGIN/\.\./\.\./mlx/lib:\$ORIGIN/\.\./libs\]")
 
 
 if __name__ == "__main__":

@@ -109,10 +109,18 @@ def bundle(files, folder, *, renamed, with_compilers):
 
 
 def patch(file, names, search_path, soname=None):
+    """Gives a file new names of libraries and the path where it finds them. One change a call: patchelf 0.14 mixes up several."""
     file.chmod(0o755)
     run("strip", "--strip-unneeded", file)
-    replaced = [word for old in needed(file) if names.get(old, old) != old for word in ("--replace-needed", old, names[old])]
-    run("patchelf", *replaced, *(("--set-soname", soname) if soname else ()), "--set-rpath", search_path, file)
+    wanted = [names.get(name, name) for name in needed(file)]
+    for name in needed(file):
+        if names.get(name, name) != name:
+            run("patchelf", "--replace-needed", name, names[name], file)
+    if soname:
+        run("patchelf", "--set-soname", soname, file)
+    run("patchelf", "--set-rpath", search_path, file)
+    if sorted(needed(file)) != sorted(wanted) or run("patchelf", "--print-rpath", file).strip() != search_path:
+        raise ReleaseError(f"{file}: patchelf has broken its list of libraries")
 
 
 def copyrights(places):
