@@ -115,6 +115,12 @@ TEST(Scheduler, AHigherPriorityTakesTheWeakestOnesPlace) {
   EXPECT_EQ(victim({.id = 9, .priority = 1, .added = 5}, 12), std::nullopt);
   EXPECT_EQ(victim({.id = 9, .priority = 3, .added = 5}, 12), 4U);
   EXPECT_EQ(Scheduler::preempt({}, running, 5), std::nullopt);
+  // An old one begins next, but takes no place of its equals.
+  const std::vector<Job> waiting{
+      {.id = 9, .priority = 0, .added = 0}, {.id = 10, .priority = 2, .added = 19.9}
+  };
+  const std::vector<Job> young{{.id = 1, .priority = 0, .added = 15}};
+  EXPECT_EQ(Scheduler::preempt(waiting, young, 20), std::nullopt);
 }
 
 TEST(Scheduler, TheStrongestKeepsItsMemory) {
