@@ -6,6 +6,7 @@
 #include "saker/models/decoder_config.h"
 #include "saker/models/encoder_config.h"
 #include "saker/models/layer_modules.h"
+#include "saker/models/moe_config.h"
 #include "saker/models/mtp.h"
 #include "saker/models/token_table.h"
 
@@ -119,6 +120,9 @@ std::string stacked_name(std::string_view name) {
       continue;
     }
     std::string_view rest = name.substr(at + scope.size());
+    if (is_choice_bias(rest)) {
+      break;  // The router's, under the experts' name.
+    }
     const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
     const bool is_numbered = digits > 0 && digits < rest.size() && rest[digits] == '.';
     rest.remove_prefix(is_numbered ? digits + 1 : 0);

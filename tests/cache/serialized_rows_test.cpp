@@ -36,6 +36,20 @@ std::unique_ptr<LayerCache> make_layer(int max_size, int keep) {
   return std::make_unique<WindowCache>(test_shape(), max_size, keep);
 }
 
+TEST(SerializedRows, CachesOfALayerAreOneList) {
+  const SerializedCache one = ring({1, 2}, {"0", "4", "2", "2"});
+  const SerializedCache other = ring({3}, {"0", "4", "1", "1"});
+  const auto lists = in_lists({one, other, other, one}, 2);
+  ASSERT_EQ(lists.size(), 2U);
+  EXPECT_EQ(lists[0].kind, "CacheList");
+  const auto caches = without_lists(lists);
+  ASSERT_EQ(caches.size(), 4U);
+  EXPECT_EQ(caches[1].kind, "RotatingKVCache");
+  EXPECT_EQ(caches[1].meta, other.meta);
+  EXPECT_EQ(caches[2].state[0].shape, other.state[0].shape);
+  EXPECT_EQ(in_lists({one, other}, 1).size(), 2U);
+}
+
 RC_GTEST_PROP(SerializedRows, RestoredCachesGoOnAsTheOriginal, ()) {
   const int keep = *rc::gen::inRange(0, 6);
   const int max_size = *rc::gen::element(0, keep + 1, keep + 70, keep + 150);

@@ -351,7 +351,7 @@ bool has_other_field(std::string_view type, std::string_view key) {
   }
   return key == "intermediate_size" &&
          (type.starts_with("qwen3_5_moe") || type.starts_with("lfm2") || type == "nemotron_h" ||
-          type == "granitemoehybrid");
+          type == "granitemoehybrid" || type.starts_with("llama4"));
 }
 
 TEST(Config, BadValuesAreNamed) {

@@ -22,7 +22,7 @@ inline Json gate_changes(std::string_view model_type) {
   if (model_type == "afmoe") {
     return {{"global_attn_every_n_layers", 2}, {"mup_enabled", true}};
   }
-  if (model_type == "llama4") {
+  if (model_type.starts_with("llama4")) {
     return {
         {"no_rope_layer_interval", 2},
         {"interleave_moe_layer_step", 2},

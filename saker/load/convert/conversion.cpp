@@ -49,21 +49,6 @@ std::string_view module_path(std::string_view weight) {
   return weight.substr(0, weight.size() - kWeight.size());
 }
 
-// True for tensors of modules that contain modules, which mlx-lm does not count as parameters.
-bool is_of_a_whole(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kLeaves = {
-      ".layer_scalar",
-      ".A_log",
-      ".dt_bias",
-      ".router.scale",
-      ".router.per_expert_scale",
-      ".expert_bias",
-      ".block_sparse_moe.e_score_correction_bias",
-      ".self_attn.sinks",
-  };
-  return std::ranges::any_of(kLeaves, [&](std::string_view leaf) { return name.ends_with(leaf); });
-}
-
 // True for layers, stacks of layers and embeddings; norms have one dimension.
 bool is_matrix(const ModelTensor& tensor) {
   return tensor.name.ends_with(kWeight) && is_float(tensor.dtype()) && tensor.shape().size() >= 2 &&
@@ -423,6 +408,18 @@ void Conversion::count(const TensorStep& step) {
   report_.quantized += step.kind == StepKind::kEncode || step.kind == StepKind::kRecode ? 1 : 0;
   report_.dequantized += step.kind == StepKind::kDecode ? 1 : 0;
   report_.parameters += parameters_of(step);
+}
+
+bool Conversion::is_of_a_whole(std::string_view name) const {
+  const std::string scope(name.substr(0, name.rfind('.') + 1));
+  const auto is_deeper = [&](const auto& entry) {
+    return std::string_view(entry.first).substr(scope.size()).find('.') != std::string_view::npos;
+  };
+  const auto first = by_name_.lower_bound(scope);
+  const auto end = std::find_if_not(first, by_name_.end(), [&](const auto& entry) {
+    return entry.first.starts_with(scope);
+  });
+  return std::any_of(first, end, is_deeper);
 }
 
 // Codes that stay count as the weights that they hold; their scales and biases don't count.

@@ -65,6 +65,8 @@ class Conversion {
   void add_importance(TensorStep& step) const;
   void check_importance_used(const std::vector<TensorStep>& steps) const;
   void count(const TensorStep& step);
+  // True for tensors of modules that contain modules, which mlx-lm does not count as parameters.
+  bool is_of_a_whole(std::string_view name) const;
   std::int64_t parameters_of(const TensorStep& step) const;
 
   Input input_;
