@@ -17,6 +17,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the converter takes a checkpoint for, and fields of configurations that it needs and goldens lack.
 CLASSES = {
+    "bailing_moe_v2": ("BailingMoeV2ForCausalLM", {}),
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
     "deepseek_v2": ("DeepseekV2ForCausalLM", {}),
     "deepseek_v3_single": ("DeepseekV3ForCausalLM", {}),
@@ -30,9 +31,11 @@ CLASSES = {
     "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
     "lfm2": ("Lfm2ForCausalLM", {}),
     "lfm2_moe": ("Lfm2MoeForCausalLM", {}),
+    "kimi_linear": ("KimiLinearForCausalLM", {}),
     "granitemoe": ("GraniteMoeForCausalLM", {}),
     "ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", {}),
     "mixtral": ("MixtralForCausalLM", {}),
+    "mtp/glm4_moe": ("Glm4MoeForCausalLM", {}),
     "minimax_m2": ("MiniMaxM2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
     # With a type that transformers does not know, the converter takes no defaults, of which some are experts.
@@ -70,8 +73,8 @@ def convert(name, out):
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.
             if "set_vocab" in found.__dict__:
                 found.set_vocab = lambda self: None
-        model_class.no_mtp = True  # Nor heads that draft tokens.
-        model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name}.gguf").write()
+        model_class.no_mtp = not name.startswith("mtp/")  # Nor heads that draft tokens.
+        model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name.replace('/', '_')}.gguf").write()
 
 
 def main():

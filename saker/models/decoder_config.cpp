@@ -94,7 +94,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.norms_join_heads = norms_join_heads;
   options.norms_follow_rope = norms_follow_rope;
   options.query_scaling = query_scaling;
-  options.joined = joined_projections;
+  options.joined = joined_projections || joined_attention;
   options.names = attention_names;
   options.keys_are_values = own.keys_are_values;
   if (head_norms) {
@@ -162,6 +162,8 @@ std::size_t DecoderConfig::state_bytes(const LayerConfig& layer) const {
   switch (layer.mixing) {
     case TokenMixing::kGatedDelta:
       return delta.shape.state_bytes();
+    case TokenMixing::kKda:
+      return kda.shape.state_bytes();
     case TokenMixing::kShortConvolution:
       return short_convolution.state_bytes();
     case TokenMixing::kMamba2:

@@ -41,6 +41,10 @@ struct TensorRules {
     return false;
   };
 
+  // True for tensors of a head that drafts tokens, besides those under "mtp.".
+  bool (*is_of_draft_head)(std::string_view name, const Json& config) =
+      [](std::string_view, const Json&) { return false; };
+
   // The scope that mlx-lm's model has around all tensors but the MTP head's, with its dot.
   std::string_view (*mlx_scope)(const Json& config) = [](const Json&) {
     return std::string_view();
@@ -54,6 +58,11 @@ struct TensorRules {
         return SanitizedTensor{.shape = std::move(shape)};
       };
 
+  // The name of a tensor in mlx-lm's model, which may be another one.
+  std::string (*mlx_name)(std::string_view name) = [](std::string_view name) {
+    return std::string(name);
+  };
+
   // Names of experts, which mlx-lm's model has stacked.
   nn::MoeNames experts = {};
 
@@ -65,6 +74,10 @@ struct TensorRules {
 
   // True for modules that stay floats in quantized models: mlx-lm's have bare arrays for them.
   bool (*stays_float)(std::string_view module) = [](std::string_view) { return false; };
+
+  // As above, for modules of some layers.
+  bool (*stays_float_there)(std::string_view module, const Json& config) =
+      [](std::string_view, const Json&) { return false; };
 
   // The format of a module that has one of its own in quantized models; none: the others' format.
   std::optional<kernels::WeightFormat> (*own_format)(std::string_view module

@@ -26,6 +26,7 @@ struct AttentionNames {
   std::string_view query_norm = "q_norm";
   std::string_view key_norm = "k_norm";
   std::string_view output = "o_proj";
+  std::string_view joined = "qkv_proj";
 };
 
 struct AttentionOptions {
@@ -38,7 +39,7 @@ struct AttentionOptions {
   bool norms_join_heads = false;         // That norm is over all heads together.
   bool norms_follow_rope = false;        // That norm is after the rotation.
   QueryScaling query_scaling = {};
-  bool joined = false;  // q, k and v are one tensor, `qkv_proj`.
+  bool joined = false;  // q, k and v are one tensor.
   AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;

@@ -33,6 +33,25 @@ constexpr Mixture kGrouped{
     .sigmoid = true,
 };
 
+constexpr Mixture kJoinedMixture{
+    .choice_bias = "gate.expert_bias",
+    .shared = "shared_experts",
+    .shared_width = "moe_shared_expert_intermediate_size",
+    .shared_count = "num_shared_experts",
+    .dense_layers = "first_k_dense_replace",
+    .choice_flag = "moe_router_enable_expert_bias",
+    .sigmoid = true,
+};
+
+constexpr Mixture kKdaMixture{
+    .choice_bias = "e_score_correction_bias",
+    .shared = "shared_experts",
+    .chosen = "num_experts_per_token",
+    .shared_count = "num_shared_experts",
+    .dense_layers = "first_k_dense_replace",
+    .sigmoid = true,
+};
+
 constexpr Mixture kConvolutionMixture{
     .scope = "feed_forward",
     .choice_bias = "expert_bias",
@@ -132,11 +151,23 @@ constexpr std::array<Family, 23> kFamilies{{
 }};
 
 // With experts, in some layers or in all.
-constexpr std::array<Family, 14> kMixtures{{
+constexpr std::array<Family, 16> kMixtures{{
     {.name = "deepseek2",
      .model_type = "deepseek_v3",
      .experts = true,
      .mixture = kGrouped,
+     .latents = true},
+    {.name = "bailingmoe2",
+     .model_type = "bailing_moe",
+     .experts = true,
+     .mixture = kJoinedMixture,
+     .kinds = LayerKinds::kJoinedHeads,
+     .partial_rope = true},
+    {.name = "kimi-linear",
+     .model_type = "kimi_linear",
+     .experts = true,
+     .mixture = kKdaMixture,
+     .kinds = LayerKinds::kKda,
      .latents = true},
     {.name = "qwen3moe", .model_type = "qwen3_moe", .experts = true},
     {.name = "lfm2moe",
@@ -177,6 +208,7 @@ constexpr std::array<Family, 14> kMixtures{{
      .model_type = "glm4_moe",
      .experts = true,
      .mixture = kGrouped,
+     .next_layer = true,
      .partial_rope = true},
     {.name = "dots1",
      .model_type = "dots1",
