@@ -88,6 +88,9 @@ class ModulesOfLayer {
     if (config_.head_norms) {
       put(attention(config_.attention_names.query_norm), roster_norm(joined(heads)));
     }
+    if (config_.head_norms && !layer.shares_rows_of) {
+      put(attention(config_.attention_names.key_norm), roster_norm(joined(kv_rows)));
+    }
     if (config_.joined_projections || config_.joined_attention) {
       put(attention(config_.attention_names.joined),
           roster_linear(config_.hidden, heads + 2 * kv_rows));
@@ -101,9 +104,6 @@ class ModulesOfLayer {
     put(attention("k_proj"), roster_linear(config_.hidden, kv_rows));
     if (!layer.keys_are_values) {
       put(attention("v_proj"), roster_linear(config_.hidden, kv_rows));
-    }
-    if (config_.head_norms) {
-      put(attention(config_.attention_names.key_norm), roster_norm(joined(kv_rows)));
     }
   }
 

@@ -104,6 +104,7 @@ inline Json small_config(std::string_view model_type) {
     };
   }
   if (has_latents(model_type)) {
+    config["n_group"] = config["num_expert_group"] = 1;
     config.update(
         {{"q_lora_rank", 20},
          {"kv_lora_rank", 24},
@@ -113,8 +114,6 @@ inline Json small_config(std::string_view model_type) {
          {"first_k_dense_replace", 1},
          {"n_routed_experts", 4},
          {"n_shared_experts", 1},
-         {"n_group", 1},
-         {"num_expert_group", 1},
          {"topk_group", 1}}
     );
   }

@@ -151,23 +151,11 @@ constexpr std::array<Family, 23> kFamilies{{
 }};
 
 // With experts, in some layers or in all.
-constexpr std::array<Family, 16> kMixtures{{
+constexpr std::array<Family, 14> kMixtures{{
     {.name = "deepseek2",
      .model_type = "deepseek_v3",
      .experts = true,
      .mixture = kGrouped,
-     .latents = true},
-    {.name = "bailingmoe2",
-     .model_type = "bailing_moe",
-     .experts = true,
-     .mixture = kJoinedMixture,
-     .kinds = LayerKinds::kJoinedHeads,
-     .partial_rope = true},
-    {.name = "kimi-linear",
-     .model_type = "kimi_linear",
-     .experts = true,
-     .mixture = kKdaMixture,
-     .kinds = LayerKinds::kKda,
      .latents = true},
     {.name = "qwen3moe", .model_type = "qwen3_moe", .experts = true},
     {.name = "lfm2moe",
@@ -240,6 +228,22 @@ constexpr std::array<Family, 16> kMixtures{{
      .mixture = {.width = "intermediate_size", .normalized = false}},
 }};
 
+// As above, with layers of their own.
+constexpr std::array<Family, 2> kOwnMixtures{{
+    {.name = "bailingmoe2",
+     .model_type = "bailing_moe",
+     .experts = true,
+     .mixture = kJoinedMixture,
+     .kinds = LayerKinds::kJoinedHeads,
+     .partial_rope = true},
+    {.name = "kimi-linear",
+     .model_type = "kimi_linear",
+     .experts = true,
+     .mixture = kKdaMixture,
+     .kinds = LayerKinds::kKda,
+     .latents = true},
+}};
+
 template <std::size_t First, std::size_t Second>
 constexpr std::array<Family, First + Second> all_of(
     const std::array<Family, First>& first, const std::array<Family, Second>& second
@@ -249,7 +253,7 @@ constexpr std::array<Family, First + Second> all_of(
   return all;
 }
 
-constexpr auto kAllFamilies = all_of(kFamilies, kMixtures);
+constexpr auto kAllFamilies = all_of(all_of(kFamilies, kMixtures), kOwnMixtures);
 
 // "gemma3" for gemma3_text, "llama" for models that llama.cpp calls so.
 std::string_view plain_type(std::string_view model_type) {
