@@ -51,7 +51,7 @@ std::string_view module_path(std::string_view weight) {
 
 // True for tensors of modules that contain modules, which mlx-lm does not count as parameters.
 bool is_of_a_whole(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kLeaves = {
+  constexpr std::array<std::string_view, 9> kLeaves = {
       ".layer_scalar",
       ".A_log",
       ".dt_bias",
@@ -59,6 +59,7 @@ bool is_of_a_whole(std::string_view name) {
       ".router.per_expert_scale",
       ".expert_bias",
       ".block_sparse_moe.e_score_correction_bias",
+      ".mlp.e_score_correction_bias",
       ".self_attn.sinks",
   };
   return std::ranges::any_of(kLeaves, [&](std::string_view leaf) { return name.ends_with(leaf); });
