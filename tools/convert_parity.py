@@ -295,7 +295,9 @@ def golden_cases() -> list[tuple[str, dict]]:
         ("qwen3_moe_single", {"dtype": "bfloat16"}),
         *((name, {"dtype": "bfloat16"}) for name in (
             "dots1", "glm4_moe", "granitemoe", "minimax_m2", "mixtral", "olmoe", "qwen2_moe", "qwen3_5_moe_published",
-            "qwen3_next_published", "afmoe", "apertus", "falcon_h1", "granitemoehybrid", "laguna", "lfm2_moe", "mimo")),
+            "qwen3_next_published", "afmoe", "apertus", "falcon_h1", "granitemoehybrid", "laguna", "lfm2_moe", "mimo",
+            "kimi_linear", "bailing_moe_v2", "bailing_hybrid")),
+        ("bailing_hybrid", {"bits": 4, "group_size": 32}),
         *(("deepseek_v3_single", options) for options in ({"dtype": "bfloat16"}, {"bits": 4, "group_size": 32})),
         ("gemma3_nested", {"dtype": "float16"}),
         ("llama", {"mode": "mxfp8", "dtype": "bfloat16"}),

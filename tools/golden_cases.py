@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configurations of make_goldens.py, and which reference runs each."""
 import mlx.core as mx
-from hybrid_goldens import BASE, FALCON_H1, GRANITE_HYBRID, LFM2, LFM2_MOE, NEMOTRON_H, NEMOTRON_MOE
+from hybrid_goldens import (
+    BAILING_HYBRID, BAILING_MOE, BAILING_V2, BASE, FALCON_H1, GRANITE_HYBRID, KIMI_LINEAR, LFM2, LFM2_MOE, NEMOTRON_H, NEMOTRON_MOE)
 
 GEMMA = dict(BASE, hidden_size=36, query_pre_attn_scalar=24, hidden_activation="gelu_pytorch_tanh")
 MOE = dict(model_type="qwen3_moe", tie_word_embeddings=False, num_experts=6, num_experts_per_tok=3,
@@ -228,6 +229,20 @@ CASES = {
     "mistral4": (BOTH, dict(DEEPSEEK, model_type="mistral4", rope_scaling=None, rope_theta=None, rope_parameters=dict(
         DEEPSEEK_YARN, rope_theta=1e4, type="yarn", llama_4_scaling_beta=0.5, partial_rotary_factor=1 / 3)), {}),
     "kimi_k25": (MLX, dict(model_type="kimi_k25", vocab_size=96, text_config=dict(DEEPSEEK, n_group=1, topk_group=1)), {}),
+    # With another epsilon the two differ in the norm of latents.
+    "kimi_linear": (BOTH, KIMI_LINEAR, dict(published=True)),
+    "kimi_linear_mlx": (MLX, dict(KIMI_LINEAR, num_expert_group=3, topk_group=2, moe_renormalize=False, rms_norm_eps=1e-3), {}),
+    "kimi_linear_q4": (MLX, dict(KIMI_LINEAR, hidden_size=64, intermediate_size=96, moe_intermediate_size=32, num_experts=3,
+                                 num_experts_per_token=3, qk_nope_head_dim=32, v_head_dim=32, num_shared_experts=1, num_hidden_layers=2,
+                                 linear_attn_config=dict(kda_layers=[1], full_attn_layers=[2], num_heads=2, head_dim=32,
+                                                         short_conv_kernel_size=4)),
+                       dict(dtype=mx.bfloat16, bits=4)),
+    "bailing_moe": (MLX, BAILING_MOE, dict(published=True)),
+    "bailing_moe_v2": (MLX, BAILING_V2, dict(published=True)),
+    "bailing_moe_v2_mlx": (MLX, dict(BAILING_V2, n_group=1, topk_group=1, rotary_dim=6), {}),
+    "bailing_hybrid": (BOTH, BAILING_HYBRID, dict(published=True)),
+    "bailing_hybrid_mlx": (MLX, dict(BAILING_HYBRID, q_lora_rank=None, num_hidden_layers=5, rms_norm_eps=1e-3,
+                                     kda_lower_bound=-2.0), {}),
     "lfm2": (BOTH, dict(LFM2, conv_bias=False), dict(published=True)),
     "lfm2_bias": (BOTH, dict(LFM2, conv_bias=True, conv_L_cache=4), {}),
     # With more groups the two differ in which heads share one.

@@ -27,6 +27,7 @@ CLASSES = {
         rope_parameters=dict(rope_type="default", rope_theta=1e4 * 100.0 ** (8 / 6)))),
     "qwen3_vl_moe": ("Qwen3VLMoeForConditionalGeneration", {}),
     "llama4_usual": ("Llama4ForConditionalGeneration", {}),
+    "bailing_moe_v2": ("BailingMoeV2ForCausalLM", {}),
     "cohere2": ("Cohere2ForCausalLM", dict(rotary_pct=1.0)),
     "deepseek_v2": ("DeepseekV2ForCausalLM", {}),
     "deepseek_v3_single": ("DeepseekV3ForCausalLM", {}),
@@ -40,9 +41,11 @@ CLASSES = {
     "granitemoehybrid": ("GraniteMoeHybridForCausalLM", {}),
     "lfm2": ("Lfm2ForCausalLM", {}),
     "lfm2_moe": ("Lfm2MoeForCausalLM", {}),
+    "kimi_linear": ("KimiLinearForCausalLM", {}),
     "granitemoe": ("GraniteMoeForCausalLM", {}),
     "ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", {}),
     "mixtral": ("MixtralForCausalLM", {}),
+    "mtp/glm4_moe": ("Glm4MoeForCausalLM", {}),
     "minimax_m2": ("MiniMaxM2ForCausalLM", {}),
     "ministral3": ("Ministral3ForCausalLM", {}),
     # With a type that transformers does not know, the converter takes no defaults, of which some are experts.
@@ -100,8 +103,8 @@ def convert(name, out):
         for found in subclasses(base.ModelBase):  # Goldens have no tokenizers.
             if "set_vocab" in found.__dict__:
                 found.set_vocab = lambda self: None
-        model_class.no_mtp = True  # Nor heads that draft tokens.
-        model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name}.gguf").write()
+        model_class.no_mtp = not name.startswith("mtp/")  # Nor heads that draft tokens.
+        model_class(folder, gguf.LlamaFileType.ALL_F32, out / f"{name.replace('/', '_')}.gguf").write()
 
 
 def main():

@@ -24,7 +24,7 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 from golden_cases import BOTH, CASES, HF, MLX
-from hybrid_goldens import BASE, HYBRIDS, join_experts, published_hybrid, with_usual_stacks
+from hybrid_goldens import BASE, HYBRIDS, join_experts, join_heads, kimi_modules, published_hybrid, with_usual_stacks
 from mlx.utils import tree_flatten, tree_unflatten
 
 mx.set_default_device(mx.cpu)
@@ -186,18 +186,6 @@ def published(weights):
     return result
 
 
-def join_heads(weights):
-    """The heads' own weights as transformers stores them: one tensor, the keys' part as it is multiplied."""
-    result = dict(weights)
-    for name in weights:
-        if name.endswith(".embed_q.weight"):
-            scope = name.removesuffix("embed_q.weight")
-            keys, values = result.pop(name), result.pop(f"{scope}unembed_out.weight")
-            both = mx.concatenate([mx.swapaxes(keys, 1, 2), values], axis=1)
-            result[f"{scope}kv_b_proj.weight"] = both.reshape(-1, both.shape[-1])
-    return result
-
-
 def empty_hf_model(config):
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM, Mistral4ForCausalLM
     text = dict(config.get("text_config", config))
@@ -216,7 +204,8 @@ def hf_model(config, weights):
     model_type = config.get("text_config", config)["model_type"]
     stored = hf_names(join_heads(join_experts(weights)), model_type)
     stored = published(stored) if model_type.startswith(("qwen3_5", "qwen3_next")) else stored
-    stored = published_hybrid(stored, model_type) if model_type in HYBRIDS else stored
+    is_kda = model_type in ("kimi_linear", "bailing_hybrid")
+    stored = kimi_modules(join_heads(weights)) if is_kda else published_hybrid(stored, model_type) if model_type in HYBRIDS else stored
     stored = published_gpt_oss(weights) if model_type == "gpt_oss" else stored
     stored = published_apertus(stored) if model_type == "apertus" else stored
     stored = turned(stored) if config["model_type"] == "llama4" else stored

@@ -37,11 +37,18 @@ HYBRID = dict(BASE, tie_word_embeddings=False, num_hidden_layers=3, full_attenti
               linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=10, linear_conv_kernel_dim=4,
               mtp_num_hidden_layers=1,
               rope_parameters=dict(rope_type="default", rope_theta=1e5, partial_rotary_factor=0.5))
+GROUPED = dict(tie_word_embeddings=False, n_routed_experts=4, num_experts_per_tok=2, n_shared_experts=1, first_k_dense_replace=1,
+               n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.5, pad_token_id=0, rope_theta=10000.0,
+               num_nextn_predict_layers=1)
 CASES = {
     "qwen3": dict(BASE, model_type="qwen3", tie_word_embeddings=True, rope_theta=10000.0),
     "qwen3_5": dict(HYBRID, model_type="qwen3_5_text"),
     "qwen3_5_moe": dict(HYBRID, model_type="qwen3_5_moe_text", num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
                         shared_expert_intermediate_size=24),
+    "glm4_moe": dict(BASE, **GROUPED, model_type="glm4_moe", partial_rotary_factor=0.5, use_qk_norm=True, attention_bias=True,
+                     moe_intermediate_size=16),
+    "deepseek_v3": dict({**BASE, **GROUPED, "num_key_value_heads": 4}, model_type="deepseek_v3", q_lora_rank=24, kv_lora_rank=16, qk_nope_head_dim=12,
+                        qk_rope_head_dim=8, v_head_dim=12, moe_intermediate_size=16),
 }
 
 
@@ -58,10 +65,68 @@ def make_model(config):
                 value.copy_(scale * torch.randn_like(value) / value.shape[-1] ** 0.5)
             else:
                 value.copy_(0.3 * torch.randn_like(value))
+        for name, value in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                value.copy_(0.1 * torch.randn_like(value))
     return model.requires_grad_(False)
 
 
-class Head:
+class Drafting:
+    """What both heads do with their rows: `rows` gives them, the model's head reads them."""
+
+    def logits(self, rows):
+        return self.model.lm_head(rows)
+
+    def chain(self, ids, hidden, depth, forced=None):
+        """Draft tokens after ids [n] and their logits, from the model's rows of ids[:-1]; `forced` ones go on instead."""
+        y, past = self.rows(ids[1:], hidden[:len(ids) - 1], 0)
+        y, tokens, logits = y[-1:], [], []
+        for step in range(depth):
+            logits.append(self.logits(y)[0])
+            tokens.append(int(logits[-1].argmax()) if forced is None else int(forced[step]))
+            if step + 1 < depth:
+                y, past = self.rows(torch.tensor(tokens[-1:]), y, len(ids) - 1 + step, past)
+        return tokens, torch.stack(logits)
+
+
+class NextLayer(Drafting):
+    """The head of GLM and DeepSeek: one more layer of the model between projections and norms of its own."""
+
+    def __init__(self, config, model):
+        self.model, self.number = model, config["num_hidden_layers"]
+        larger = make_model(dict(config, num_hidden_layers=self.number + 1))
+        self.layer = larger.model.layers[self.number].requires_grad_()
+        hidden = config["hidden_size"]
+        norms = {name: 1.0 + 0.2 * torch.randn(hidden) for name in ("enorm", "hnorm", "shared_head.norm")}
+        own = {**norms, "eh_proj": torch.randn(hidden, 2 * hidden) / (2 * hidden) ** 0.5}
+        self.own = {name: value.requires_grad_() for name, value in own.items()}
+        self.weights = self.own | dict(self.layer.named_parameters())
+
+    def norm(self, x, name):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.own[name]
+
+    def rows(self, tokens, before, first, past=None):
+        """As the other head's; the layer runs all rows again."""
+        embedded = self.model.get_input_embeddings()(tokens)
+        x = torch.cat([self.norm(embedded, "enorm"), self.norm(before, "hnorm")], -1) @ self.own["eh_proj"].T
+        x = x if past is None else torch.cat([past, x])
+        count = len(x)
+        positions = torch.arange(count)[None]
+        mask = torch.full((count, count), float("-inf")).triu(1)[None, None]
+        y = self.layer(x[None], attention_mask=mask, position_ids=positions,
+                       position_embeddings=self.model.model.rotary_emb(x[None], positions))
+        y = y[0] if isinstance(y, tuple) else y
+        return self.norm(y[0], "shared_head.norm")[-len(tokens):], x
+
+    def stored(self):
+        scope = f"model.layers.{self.number}."
+        state = {f"{scope}{name}.weight": value for name, value in self.own.items()}
+        state |= {scope + name: value for name, value in self.layer.state_dict().items()}
+        return state | {f"{scope}embed_tokens.weight": self.model.get_input_embeddings().weight.clone(),
+                        f"{scope}shared_head.head.weight": self.model.lm_head.weight.clone()}
+
+
+class Head(Drafting):
     """Qwen 3.5's head: y[S] = norm(layer(fc [norm(embed(token S + 1)), norm(model's row S)])); the model's head reads y."""
 
     def __init__(self, config, model):
@@ -150,19 +215,8 @@ class Head:
         routed = sum(shares[:, e:e + 1] * self.mlp(x, f"{scope}.experts.{e}") for e in range(self.experts))
         return routed + torch.sigmoid(self.linear(x, scope + ".shared_expert_gate")) * self.mlp(x, scope + ".shared_expert")
 
-    def logits(self, rows):
-        return self.model.lm_head(rows)
-
-    def chain(self, ids, hidden, depth, forced=None):
-        """Draft tokens after ids [n] and their logits, from the model's rows of ids[:-1]; `forced` ones go on instead."""
-        y, past = self.rows(ids[1:], hidden[:len(ids) - 1], 0)
-        y, tokens, logits = y[-1:], [], []
-        for step in range(depth):
-            logits.append(self.logits(y)[0])
-            tokens.append(int(logits[-1].argmax()) if forced is None else int(forced[step]))
-            if step + 1 < depth:
-                y, past = self.rows(torch.tensor(tokens[-1:]), y, len(ids) - 1 + step, past)
-        return tokens, torch.stack(logits)
+    def stored(self):
+        return {f"mtp.{name}.weight": value for name, value in self.weights.items()}
 
 
 def hidden_of(model, ids):
@@ -175,6 +229,20 @@ def greedy(model, ids, count):
         with torch.no_grad():
             ids = torch.cat([ids, model(ids[None]).logits[0, -1:].argmax(-1)])
     return ids
+
+
+def one_by_one(state):
+    """Fused experts as checkpoints have them."""
+    result = {}
+    for name, value in state.items():
+        scope, fused, part = name.rpartition(".experts.")
+        if not fused:
+            result[name] = value
+            continue
+        halves = value.chunk(2, 1) if part == "gate_up_proj" else [value]
+        for single, rows in zip(("gate_proj", "up_proj") if part == "gate_up_proj" else (part,), halves):
+            result.update({f"{scope}.experts.{i}.{single}.weight": rows[i] for i in range(rows.shape[0])})
+    return result
 
 
 def learn(head, ids, start):
@@ -195,7 +263,7 @@ def learn(head, ids, start):
 def make(name, config, out):
     torch.manual_seed(11)
     model = make_model(config)
-    head = Head(config, model)
+    head = (NextLayer if "num_nextn_predict_layers" in config else Head)(config, model)
     prompt = torch.randint(1, config["vocab_size"], (PROMPT,))
     ids = greedy(model, prompt, NEW)
     learn(head, ids, PROMPT)
@@ -213,11 +281,12 @@ def make(name, config, out):
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     state = {k: v for k, v in model.state_dict().items() if not (k == "lm_head.weight" and config["tie_word_embeddings"])}
-    if config["model_type"] != "qwen3":
+    if config["model_type"].startswith("qwen3_5"):
         # As in checkpoints for text and images.
         state = {k.replace("model.", "model.language_model.", 1): v for k, v in state.items()}
         config = dict(model_type=config["model_type"].removesuffix("_text"), tie_word_embeddings=False, text_config=config)
-    state.update({f"mtp.{k}.weight": v.detach() for k, v in head.weights.items()})
+    state.update({k: v.detach() for k, v in head.stored().items()})
+    state = one_by_one(state) if isinstance(head, NextLayer) else state
     save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     save_file({

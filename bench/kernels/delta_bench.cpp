@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The gated delta rule on CPU with the heads of Qwen3.5-0.8B, convolution and gates included:
+// The gated delta rule on CPU with the heads of Qwen3.5-0.8B, and KDA with as many, convolution and
+// gates included:
 // answers in bytes of state read and written per second, prompts in multiplications and additions
 // per second.
 
 #include "saker/kernels/ops/recurrent/gated_delta.h"
+#include "saker/kernels/ops/recurrent/kda.h"
 
 #include <benchmark/benchmark.h>
 
@@ -57,6 +59,42 @@ void delta(benchmark::State& state, int layers) {
   }
 }
 
+// As above with KDA.
+void kda(benchmark::State& state, int layers) {
+  constexpr KdaShape kKdaShape{.heads = 16, .head_dim = 128, .taps = 4};
+  const int rows = static_cast<int>(state.range(0));
+  const auto wide = [&](int count) { return random_array({count, kKdaShape.width()}); };
+  const KdaInputs inputs{
+      .rows = {wide(rows), wide(rows), wide(rows)},
+      .steps = wide(rows),
+      .shares = random_array({rows, kKdaShape.heads}),
+  };
+  const KdaWeights weights{
+      .convolutions = {wide(kKdaShape.taps), wide(kKdaShape.taps), wide(kKdaShape.taps)},
+      .decay_rate = mx::exp(random_array({kKdaShape.heads})),
+      .step_bias = random_array({kKdaShape.width()}),
+  };
+  std::vector<StateArrays> states(layers, empty_kda_state(kKdaShape));
+  for (auto _ : state) {
+    std::vector<mx::array> results;
+    for (StateArrays& before : states) {
+      const auto result = kernels::kda(inputs, weights, kKdaShape, {{0, rows, before}});
+      before = result.states[0];
+      results.push_back(result.rows);
+      results.insert(results.end(), before.begin(), before.end());
+    }
+    mx::eval(results);
+  }
+}
+
+void kda_decode(benchmark::State& state) {
+  kda(state, 18);
+}
+
+void kda_prefill(benchmark::State& state) {
+  kda(state, 1);
+}
+
 void delta_decode(benchmark::State& state) {
   constexpr int kLayers = 18;
   delta(state, kLayers);
@@ -80,6 +118,8 @@ void delta_prefill(benchmark::State& state) {
 
 BENCHMARK(delta_decode)->Arg(1)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(delta_prefill)->Arg(512)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(kda_decode)->Arg(1)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(kda_prefill)->Arg(512)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace saker::kernels

@@ -168,7 +168,10 @@ LoadedCheckpoint load_checkpoint(
   auto unused = weights.unused();
   std::erase_if(unused, [&](const std::string& name) { return errors->contains(name); });
   if (explained) {
-    std::erase_if(unused, is_of_mtp_head);
+    const models::TensorRules rules = models::tensor_rules(detected.config);
+    std::erase_if(unused, [&](const std::string& name) {
+      return is_of_mtp_head(name) || rules.is_of_draft_head(name, detected.config);
+    });
   }
   if (auto warning = unused_warning(std::move(unused), detected.config)) {
     loaded.warnings.push_back(*std::move(warning));

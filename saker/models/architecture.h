@@ -18,6 +18,7 @@ struct Architecture {
   // Optional: completes the configuration from tensors; `body` is the decoder's scope.
   void (*adjust)(DecoderConfig& config, const nn::Weights& body) = nullptr;
   bool has_mtp_heads = false;      // Checkpoints may have a head as in mtp.h.
+  bool has_next_layers = false;    // As above, in the layer behind the last one.
   bool has_layer_scalars = false;  // Layers may have a tensor `layer_scalar`.
   bool always_tied = false;        // The head is the embedding, whatever the configuration says.
   TensorRules tensors = {};
@@ -65,6 +66,9 @@ Architecture granitemoe();
 Architecture granitemoehybrid();
 Architecture hunyuan_v1_dense();
 Architecture hunyuan_v1_moe();
+Architecture bailing_hybrid();
+Architecture bailing_moe();
+Architecture kimi_linear();
 Architecture lfm2();
 Architecture lfm2_moe();
 Architecture minimax_m2();

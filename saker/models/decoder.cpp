@@ -239,6 +239,9 @@ nn::LayerMixer token_mixer(const LayerParts& parts, TokenMixing mixing) {
   if (mixing == TokenMixing::kGatedDelta) {
     return nn::GatedDeltaNet(parts.weights / names.gated_delta, parts.config.delta);
   }
+  if (mixing == TokenMixing::kKda) {
+    return nn::Kda(parts.weights / names.kda, parts.config.kda);
+  }
   if (mixing == TokenMixing::kShortConvolution) {
     return nn::ShortConvolution(
         parts.weights / names.short_convolution, parts.config.short_convolution
@@ -275,7 +278,10 @@ nn::LayerMixer feed_forward(const LayerParts& parts) {
   }
   const auto scope = parts.weights / parts.config.feed_forward;
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
-    return nn::Moe(scope, parts.config.moe, parts.weights);
+    const std::string_view published = parts.config.published_experts;
+    return nn::Moe(
+        published.empty() ? scope : parts.weights / published, parts.config.moe, parts.weights
+    );
   }
   return nn::GatedMlp(scope, parts.config.mlp(parts.index));
 }
@@ -385,6 +391,9 @@ cache::RecurrentState empty_state(const DecoderConfig& config, const LayerConfig
     return kernels::empty_convolution_state(
         config.short_convolution.taps, config.short_convolution.hidden
     );
+  }
+  if (layer.mixing == TokenMixing::kKda) {
+    return kernels::empty_kda_state(config.kda.shape);
   }
   if (layer.mixing == TokenMixing::kMamba2) {
     return kernels::empty_scan_state(config.mamba2.shape);

@@ -101,7 +101,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   if (unit_head_norms && rotates) {
     options.unit_norm = norm;
   }
-  options.joined = joined_projections;
+  options.joined = joined_projections || joined_attention;
   options.names = attention_names;
   options.keys_are_values = own.keys_are_values;
   if (head_norms) {
@@ -176,6 +176,8 @@ std::size_t DecoderConfig::state_bytes(const LayerConfig& layer) const {
   switch (layer.mixing) {
     case TokenMixing::kGatedDelta:
       return delta.shape.state_bytes();
+    case TokenMixing::kKda:
+      return kda.shape.state_bytes();
     case TokenMixing::kShortConvolution:
       return short_convolution.state_bytes();
     case TokenMixing::kMamba2:

@@ -18,6 +18,7 @@
 #include "saker/nn/latent/latent_weights.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/recurrent/kda.h"
 #include "saker/nn/recurrent/mamba2.h"
 #include "saker/nn/recurrent/short_convolution.h"
 #include "saker/nn/rope_options.h"
@@ -81,19 +82,25 @@ struct DecoderConfig {
   DecoderNames names;
   nn::AttentionNames attention_names;
   bool joined_projections = false;  // q, k and v are one tensor; gate and up another.
+  bool joined_attention = false;    // q, k and v alone are one tensor.
   bool value_norms = false;         // RMS norm of each head's v, without a weight.
   bool attention_gate = false;      // See nn::AttentionOptions::output_gate.
   std::optional<nn::GateProjection> gate_projection;
   bool attention_sinks = false;  // See nn::AttentionOptions::sinks.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
-  std::optional<nn::LatentOptions> latent;  // For all layers; none: the usual attention.
+  std::optional<nn::LatentOptions> latent;  // For all layers that attend; none: the usual way.
   nn::GatedDeltaOptions delta;              // For layers of each mixing.
+  nn::KdaOptions kda;
   nn::ShortConvolutionOptions short_convolution;
   nn::Mamba2Options mamba2;
   nn::MoeOptions moe;                     // For layers with experts.
   bool mlp_beside_experts = false;        // They have an MLP too, see nn::MlpBesideExperts.
   std::string_view feed_forward = "mlp";  // The scope of a layer's MLP or experts.
+  // The scope of experts in published checkpoints, where it is another. MLX's models have them in
+  // `feed_forward`, with these names.
+  std::string_view published_experts = {};
+  nn::MoeNames mlx_experts;
   nn::MlpNames mlp_names;
   bool joined_mlp = false;  // Gate and up alone are one tensor.
   // The scope in which MLX's models have an MLP of usual names instead; empty: as published.

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSeek V2 and V3, and models of that form: Kimi K2 and Moonlight (V3's), GLM 4.7 Flash, Mistral
 // Small 4. Latent attention, whose rotating elements are neighbours. The first layers have an MLP,
-// the others a mixture of experts with an MLP beside it. Larger checkpoints have the text part in
+// the others a mixture of experts with an MLP beside it. In V3 and GLM the layer behind the last
+// drafts tokens. Larger checkpoints have the text part in
 // `text_config`.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
+#include "saker/models/latent_config.h"
 #include "saker/models/moe_config.h"
+#include "saker/models/mtp.h"
 #include "saker/models/query_scaling_config.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace saker::models {
 namespace {
-
-constexpr std::int64_t kMaxDim = 1 << 11;  // A cache has a row of two together.
-constexpr std::int64_t kMaxRank = 1 << 14;
-constexpr std::int64_t kMaxOutputs = 1 << 24;
 
 enum class Family : std::uint8_t { kV2, kV3, kGlm, kMistral };
 
@@ -77,36 +71,13 @@ Json defaults_of(Family family) {
 }
 
 void set_latent(const Json& json, Family family, DecoderConfig& config) {
-  const auto size = [&](std::string_view key, std::int64_t high) {
-    return static_cast<int>(json_int_in(json, key, 1, high));
-  };
-  nn::LatentOptions latent;
-  latent.hidden = config.hidden;
-  latent.heads = config.heads;
-  latent.query_rank = json_has(json, "q_lora_rank") ? size("q_lora_rank", kMaxRank) : 0;
-  latent.rank = size("kv_lora_rank", kMaxDim);
-  latent.plain_dim = size("qk_nope_head_dim", kMaxDim);
-  latent.rope_dim = config.head_dim;
-  latent.value_dim = size("v_head_dim", kMaxDim);
-  latent.norm = config.norm;
+  nn::LatentOptions latent = read_latent(json, config);
   if (family != Family::kGlm) {
     latent.norm.eps = 1e-6F;
   }
-  const std::int64_t widest = latent.plain_dim + std::max(latent.rope_dim, latent.value_dim);
-  require(
-      config.heads * widest <= kMaxOutputs,
-      ErrorCode::kUnsupported,
-      "[config] num_attention_heads {} times qk_nope_head_dim {} and v_head_dim {} is above {}",
-      config.heads,
-      latent.plain_dim,
-      latent.value_dim,
-      kMaxOutputs
-  );
-  nn::RopeOptions& rope = config.ropes.front();
   const bool neighbours = json_bool(json, "rope_interleave", true);
-  rope.pairs = neighbours ? kernels::RopePairs::kNeighbours : kernels::RopePairs::kHalves;
-  const double dim = latent.plain_dim + latent.rope_dim;
-  latent.attend.scale = static_cast<float>(rope.score_factor / std::sqrt(dim));
+  config.ropes.front().pairs =
+      neighbours ? kernels::RopePairs::kNeighbours : kernels::RopePairs::kHalves;
   config.latent = latent;
 }
 
@@ -156,45 +127,11 @@ void set_routing(const Json& json, Family family, nn::MoeOptions& moe) {
   moe.routing.normalized = false;
 }
 
-// True for layers with experts, by one of two fields.
-std::vector<bool> sparse_layers(const Json& json, std::size_t count) {
-  std::vector<bool> sparse;
-  if (!json_has(json, "mlp_layer_types")) {
-    const auto dense = read_count(json, {"first_k_dense_replace", 0}, INT32_MAX);
-    const auto step = read_size(json, "moe_layer_freq", 1, INT32_MAX);
-    for (std::int64_t i = 0; std::cmp_less(i, count); ++i) {
-      sparse.push_back(i >= dense && i % step == 0);
-    }
-    return sparse;
-  }
-  const Json& types = *json.find("mlp_layer_types");
-  require(
-      types.is_array() && types.size() == count,
-      ErrorCode::kCorruptData,
-      "[config] mlp_layer_types is {}, expected an array of num_hidden_layers {}",
-      describe_json(types),
-      count
-  );
-  for (const Json& type : types) {
-    require(
-        type == "dense" || type == "sparse",
-        ErrorCode::kUnsupported,
-        "[config] mlp_layer_types has {}, expected \"dense\" or \"sparse\"",
-        describe_json(type)
-    );
-    sparse.push_back(type == "sparse");
-  }
-  return sparse;
-}
-
 void set_experts(const Json& json, Family family, DecoderConfig& config) {
   if (!json_has(json, "n_routed_experts")) {
     return;  // None in any layer.
   }
-  const auto sparse = sparse_layers(json, config.layers.size());
-  for (std::size_t i = 0; i < sparse.size(); ++i) {
-    config.layers[i].experts = sparse[i];
-  }
+  set_sparse_layers_by_type(config, json);
   config.moe = read_moe(json, config, {.experts = {"n_routed_experts"}});
   set_routing(json, family, config.moe);
   config.moe.shared.intermediate = read_shared_width(json, {"n_shared_experts", 0}, config.moe);
@@ -218,14 +155,7 @@ DecoderConfig read(const Json& whole, Family family) {
       json[key] = value;
     }
   }
-  const auto rope_dim = json_int_in(json, "qk_rope_head_dim", 1, kMaxDim);
-  require(
-      rope_dim % 2 == 0,
-      ErrorCode::kUnsupported,
-      "[config] qk_rope_head_dim is {}, expected an even number",
-      rope_dim
-  );
-  json["head_dim"] = rope_dim;  // The common part reads what rotates.
+  set_rotating_dim(json);
   if (family == Family::kMistral) {
     drop_rotating_part(json);
   }
@@ -246,8 +176,7 @@ DecoderConfig read_family(const Json& json) {
 // mlx-lm's model splits the weights of heads, but not in V2.
 template <Family family>
 LatentRows latent_rows(const Json& json) {
-  const auto latent = *read(json, family).latent;
-  return {latent.heads, latent.plain_dim, latent.value_dim};
+  return latent_rows_of(*read(json, family).latent);
 }
 
 std::string_view mlx_scope(const Json& config) {
@@ -266,6 +195,8 @@ TensorRules rules() {
 template <Family family>
 TensorRules splitting_rules() {
   auto all = rules();
+  all.is_unread = is_behind_next_layer;
+  all.is_of_draft_head = is_of_next_layer;
   all.latent_rows = latent_rows<family>;
   return all;
 }
@@ -280,6 +211,7 @@ Architecture deepseek_v3() {
   return {
       .read = read_family<Family::kV3>,
       .build_layer = pre_norm_layer,
+      .has_next_layers = true,
       .tensors = splitting_rules<Family::kV3>(),
   };
 }
@@ -288,6 +220,7 @@ Architecture glm4_moe_lite() {
   return {
       .read = read_family<Family::kGlm>,
       .build_layer = pre_norm_layer,
+      .has_next_layers = true,
       .tensors = splitting_rules<Family::kGlm>(),
   };
 }
@@ -295,6 +228,8 @@ Architecture glm4_moe_lite() {
 Architecture mistral4() {
   auto tensors = splitting_rules<Family::kMistral>();
   tensors.stays_float = TensorRules().stays_float;
+  tensors.is_unread = is_behind_layers;
+  tensors.is_of_draft_head = TensorRules().is_of_draft_head;
   return {
       .read = read_family<Family::kMistral>,
       .build_layer = pre_norm_layer,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLM 4.5 to 4.7 and dots.llm1: Llama's layers with norms of heads. From a layer on, each has a
 // mixture of experts for its MLP, whose sigmoid router chooses by scores plus biases, and an expert
-// that all tokens share. GLM rotates a half of each head. Layers behind the last predict more
-// tokens; they are not read.
+// that all tokens share. GLM rotates a half of each head. The layer behind the last drafts tokens.
 #include "saker/models/architecture.h"
 #include "saker/models/moe_config.h"
+#include "saker/models/mtp.h"
 
 #include <cstdint>
 
@@ -70,7 +70,8 @@ DecoderConfig read_dots1(const Json& json) {
 
 TensorRules rules(const nn::MoeNames& names) {
   return {
-      .is_unread = is_behind_layers,
+      .is_unread = is_behind_next_layer,
+      .is_of_draft_head = is_of_next_layer,
       .experts = names,
       .keeps_dtype = is_choice_bias,
       .stays_float = [](std::string_view module) { return module.ends_with("mlp.gate"); },
@@ -80,12 +81,19 @@ TensorRules rules(const nn::MoeNames& names) {
 }  // namespace
 
 Architecture glm4_moe() {
-  return {.read = read, .build_layer = pre_norm_layer, .tensors = rules(kNames)};
+  return {
+      .read = read,
+      .build_layer = pre_norm_layer,
+      .has_next_layers = true,
+      .tensors = rules(kNames),
+  };
 }
 
 Architecture dots1() {
   TensorRules tensors = rules(kDotsNames);
   tensors.keeps_dtype = TensorRules().keeps_dtype;
+  tensors.is_unread = is_behind_layers;
+  tensors.is_of_draft_head = TensorRules().is_of_draft_head;
   return {.read = read_dots1, .build_layer = pre_norm_layer, .tensors = tensors};
 }
 

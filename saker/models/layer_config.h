@@ -15,6 +15,7 @@ namespace saker::models {
 enum class TokenMixing : std::uint8_t {
   kAttention,
   kGatedDelta,
+  kKda,
   kShortConvolution,
   kMamba2,
   kNone
@@ -47,6 +48,7 @@ struct LayerConfig {
 struct DecoderNames {
   std::string_view attention = "self_attn";
   std::string_view gated_delta = "linear_attn";
+  std::string_view kda = "self_attn";
   std::string_view short_convolution = "conv";
   std::string_view mamba2 = "mamba";
   // Names of the norms before mixing and before the MLP, in layers of norms before parts only.

@@ -43,7 +43,7 @@ class ModulesOfLayer {
       add_mlp(layer);
       add_beside_mlp();
     } else {
-      layer.experts ? add_experts(fmt::format("{}.", config_.feed_forward)) : add_mlp(layer);
+      layer.experts ? add_experts() : add_mlp(layer);
     }
   }
 
@@ -63,6 +63,8 @@ class ModulesOfLayer {
         return config_.latent ? add_latent(*config_.latent) : add_attention(layer);
       case TokenMixing::kGatedDelta:
         return add_delta();
+      case TokenMixing::kKda:
+        return add_kda();
       case TokenMixing::kShortConvolution:
         return add_convolution();
       case TokenMixing::kMamba2:
@@ -92,8 +94,12 @@ class ModulesOfLayer {
     if (config_.head_norms) {
       put(attention(config_.attention_names.query_norm), roster_norm(joined(heads)));
     }
-    if (config_.joined_projections) {
-      put(attention("qkv_proj"), roster_linear(config_.hidden, heads + 2 * kv_rows));
+    if (config_.head_norms && !layer.shares_rows_of) {
+      put(attention(config_.attention_names.key_norm), roster_norm(joined(kv_rows)));
+    }
+    if (config_.joined_projections || config_.joined_attention) {
+      put(attention(config_.attention_names.joined),
+          roster_linear(config_.hidden, heads + 2 * kv_rows));
       return;
     }
     const int gates = config_.attention_gate ? 2 : 1;
@@ -105,35 +111,34 @@ class ModulesOfLayer {
     if (!layer.keys_are_values) {
       put(attention("v_proj"), roster_linear(config_.hidden, kv_rows));
     }
-    if (config_.head_norms) {
-      put(attention(config_.attention_names.key_norm), roster_norm(joined(kv_rows)));
-    }
   }
 
   void add_latent(const nn::LatentOptions& latent) {
+    const std::string_view scope = config_.names.attention;
     const int queries = config_.heads * (latent.plain_dim + latent.rope_dim);
     if (latent.query_rank > 0) {
-      put("self_attn.q_a_proj", roster_linear(config_.hidden, latent.query_rank));
-      put("self_attn.q_a_layernorm", roster_norm(latent.query_rank));
-      put("self_attn.q_b_proj", roster_linear(latent.query_rank, queries));
+      put_in(scope, "q_a_proj", roster_linear(config_.hidden, latent.query_rank));
+      put_in(scope, "q_a_layernorm", roster_norm(latent.query_rank));
+      put_in(scope, "q_b_proj", roster_linear(latent.query_rank, queries));
     } else {
-      put("self_attn.q_proj", roster_linear(config_.hidden, queries));
+      put_in(scope, "q_proj", roster_linear(config_.hidden, queries));
     }
-    put("self_attn.kv_a_proj_with_mqa", roster_linear(config_.hidden, latent.row_dim()));
-    put("self_attn.kv_a_layernorm", roster_norm(latent.rank));
-    put("self_attn.o_proj", roster_linear(config_.heads * latent.value_dim, config_.hidden));
+    put_in(scope, "kv_a_proj_with_mqa", roster_linear(config_.hidden, latent.row_dim()));
+    put_in(scope, "kv_a_layernorm", roster_norm(latent.rank));
+    put_in(scope, latent.output, roster_linear(config_.heads * latent.value_dim, config_.hidden));
+    if (latent.head_gate) {
+      put_in(scope, "g_proj", roster_linear(config_.hidden, config_.heads));
+    }
     // Either one or the other two.
     const auto put_optional = [&](std::string_view name, RosterModule module, int heads) {
       module.experts = heads;
       module.is_required = false;
-      put(name, module);
+      put_in(scope, name, module);
     };
     const int rows = config_.heads * (latent.plain_dim + latent.value_dim);
-    put_optional("self_attn.kv_b_proj", roster_linear(latent.rank, rows), 0);
-    put_optional("self_attn.embed_q", roster_linear(latent.plain_dim, latent.rank), config_.heads);
-    put_optional(
-        "self_attn.unembed_out", roster_linear(latent.rank, latent.value_dim), config_.heads
-    );
+    put_optional("kv_b_proj", roster_linear(latent.rank, rows), 0);
+    put_optional("embed_q", roster_linear(latent.plain_dim, latent.rank), config_.heads);
+    put_optional("unembed_out", roster_linear(latent.rank, latent.value_dim), config_.heads);
   }
 
   void add_delta() {
@@ -155,6 +160,35 @@ class ModulesOfLayer {
     put("linear_attn.norm", roster_norm(kAnySize));
     put("linear_attn.A_log", {.kind = Kind::kTensor});
     put("linear_attn.dt_bias", {.kind = Kind::kTensor});
+  }
+
+  void add_kda() {
+    const std::string_view scope = config_.names.kda;
+    const kernels::KdaShape& shape = config_.kda.shape;
+    for (const std::string_view name : {"q_proj", "k_proj", "v_proj"}) {
+      put_in(scope, name, roster_linear(config_.hidden, shape.width()));
+    }
+    for (const std::string_view gate : {"f", "g"}) {
+      if (config_.kda.whole_gates) {
+        put_in(scope, fmt::format("{}_proj", gate), roster_linear(config_.hidden, shape.width()));
+        continue;
+      }
+      put_in(scope, fmt::format("{}_a_proj", gate), roster_linear(config_.hidden, shape.head_dim));
+      put_in(scope, fmt::format("{}_b_proj", gate), roster_linear(shape.head_dim, shape.width()));
+    }
+    put_in(scope, "b_proj", roster_linear(config_.hidden, shape.heads));
+    put_in(scope, "o_proj", roster_linear(shape.width(), config_.hidden));
+    put_in(scope, "o_norm", roster_norm(shape.head_dim));
+    for (const std::string_view name : {"A_log", "dt_bias"}) {
+      put_in(scope, name, {.kind = Kind::kTensor});
+    }
+    // In one form or the other.
+    RosterModule kernel = roster_norm(kAnySize);
+    kernel.is_required = false;
+    for (const std::string_view name :
+         {"q_conv1d", "k_conv1d", "v_conv1d", "q_conv.conv", "k_conv.conv", "v_conv.conv"}) {
+      put_in(scope, name, kernel);
+    }
   }
 
   void add_convolution() {
@@ -221,36 +255,53 @@ class ModulesOfLayer {
          {names.mlp_output_norm, names.experts_norm, names.experts_output_norm}) {
       put(name, roster_norm(config_.hidden));
     }
-    add_experts("");
+    add_experts("", config_.moe.names);
+  }
+
+  void add_experts() {
+    const auto usual = fmt::format("{}.", config_.feed_forward);
+    if (config_.published_experts.empty()) {
+      add_experts(usual, config_.moe.names);
+      return;
+    }
+    required_ = false;
+    add_experts(fmt::format("{}.", config_.published_experts), config_.moe.names);
+    add_experts(usual, config_.mlx_experts);
+    required_ = true;
   }
 
   // `scope`: with its dot.
-  void add_router(std::string_view scope, std::string_view router, std::string_view choice_bias) {
+  void add_router(
+      std::string_view scope,
+      std::string_view router,
+      std::string_view choice_bias,
+      bool bias_may_lack
+  ) {
     put(fmt::format("{}{}", scope, router), roster_linear(config_.hidden, config_.moe.experts));
     if (!choice_bias.empty()) {
-      const bool is_required = !config_.moe.names.choice_bias_may_lack;
       put(fmt::format("{}{}", scope, choice_bias),
-          {.kind = Kind::kTensor, .is_required = is_required});
+          {.kind = Kind::kTensor, .is_required = !bias_may_lack});
     }
   }
 
   // `scope`: with its dot.
-  void add_experts(std::string_view scope) {
+  void add_experts(std::string_view scope, const nn::MoeNames& names) {
     const nn::MoeOptions& moe = config_.moe;
     const auto in_scope = [&](std::string_view name) { return fmt::format("{}{}", scope, name); };
-    required_ = moe.names.mlx_router.empty();
-    add_router(scope, moe.names.router, moe.names.choice_bias);
-    if (!required_) {
-      add_router(scope, moe.names.mlx_router, moe.names.mlx_choice_bias);
+    const bool is_required = required_;
+    required_ = is_required && names.mlx_router.empty();
+    add_router(scope, names.router, names.choice_bias, names.choice_bias_may_lack);
+    if (!names.mlx_router.empty()) {
+      add_router(scope, names.mlx_router, names.mlx_choice_bias, names.choice_bias_may_lack);
     }
-    required_ = true;
-    if (!moe.names.expert_scales.empty()) {
-      put(in_scope(moe.names.expert_scales), {.kind = Kind::kTensor});
+    required_ = is_required;
+    if (!names.expert_scales.empty()) {
+      put(in_scope(names.expert_scales), {.kind = Kind::kTensor});
     }
     add_stacks(in_scope(kRosterStacks));
     if (moe.latent > 0) {
-      put(in_scope(moe.names.to_latent), roster_linear(config_.hidden, moe.latent));
-      put(in_scope(moe.names.from_latent), roster_linear(moe.latent, config_.hidden));
+      put(in_scope(names.to_latent), roster_linear(config_.hidden, moe.latent));
+      put(in_scope(names.from_latent), roster_linear(moe.latent, config_.hidden));
     }
     const nn::SharedExpertOptions& shared = moe.shared;
     if (shared.intermediate == 0) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace saker::models {
@@ -72,34 +73,37 @@ kernels::RouterScore read_softmax(const Json& json, std::string_view key, bool f
                                         : kernels::RouterScore::kSoftmax;
 }
 
-void read_grouped_sigmoid(const Json& json, nn::MoeOptions& moe) {
+void read_grouped_sigmoid(const Json& json, nn::MoeOptions& moe, const GroupedFields& fields) {
   kernels::RouterOptions& routing = moe.routing;
   routing.score = kernels::RouterScore::kSigmoid;
-  routing.normalized = json_bool(json, "norm_topk_prob", true);
+  routing.normalized = json_bool(json, fields.normalized, true);
   routing.epsilon = 1e-20F;
   routing.scale = static_cast<float>(read_positive(json, "routed_scaling_factor", 1.0));
   routing.group_score = kernels::GroupScore::kLargestTwo;
-  routing.groups = size_in(json, {"n_group", 1}, kMaxExperts);
+  routing.groups = size_in(json, fields.groups, kMaxExperts);
   routing.kept_groups = size_in(json, {"topk_group", 1}, kMaxExperts);
   require(
       moe.experts % routing.groups == 0,
       ErrorCode::kCorruptData,
-      "[config] n_group is {}, expected a divisor of {} experts",
+      "[config] {} is {}, expected a divisor of {} experts",
+      fields.groups.key,
       routing.groups,
       moe.experts
   );
   require(
       routing.kept_groups <= routing.groups,
       ErrorCode::kCorruptData,
-      "[config] topk_group is {}, expected at most n_group {}",
+      "[config] topk_group is {}, expected at most {} {}",
       routing.kept_groups,
+      fields.groups.key,
       routing.groups
   );
   require(
       routing.chosen <= moe.experts / routing.groups * routing.kept_groups,
       ErrorCode::kCorruptData,
-      "[config] topk_group {} of n_group {} leaves fewer experts than the {} of each token",
+      "[config] topk_group {} of {} {} leaves fewer experts than the {} of each token",
       routing.kept_groups,
+      fields.groups.key,
       routing.groups,
       routing.chosen
   );
@@ -158,6 +162,36 @@ void set_sparse_layers(DecoderConfig& config, const Json& json) {
     const auto index = static_cast<std::int64_t>(i);
     config.layers[i].experts =
         (index + 1) % step == 0 && std::ranges::find(dense, index) == dense.end();
+  }
+}
+
+void set_sparse_layers_by_type(DecoderConfig& config, const Json& json) {
+  const std::size_t count = config.layers.size();
+  if (!json_has(json, "mlp_layer_types")) {
+    const auto dense = read_count(json, {"first_k_dense_replace", 0}, INT32_MAX);
+    const auto step = read_size(json, "moe_layer_freq", 1, INT32_MAX);
+    for (std::int64_t i = 0; std::cmp_less(i, count); ++i) {
+      config.layers[static_cast<std::size_t>(i)].experts = i >= dense && i % step == 0;
+    }
+    return;
+  }
+  const Json& types = *json.find("mlp_layer_types");
+  require(
+      types.is_array() && types.size() == count,
+      ErrorCode::kCorruptData,
+      "[config] mlp_layer_types is {}, expected an array of num_hidden_layers {}",
+      describe_json(types),
+      count
+  );
+  std::size_t layer = 0;
+  for (const Json& type : types) {
+    require(
+        type == "dense" || type == "sparse",
+        ErrorCode::kUnsupported,
+        "[config] mlp_layer_types has {}, expected \"dense\" or \"sparse\"",
+        describe_json(type)
+    );
+    config.layers[layer++].experts = type == "sparse";
   }
 }
 

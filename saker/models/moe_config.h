@@ -33,9 +33,14 @@ nn::MoeOptions read_moe(const Json& json, const DecoderConfig& config, const Moe
 // Softmax over the chosen experts if the flag is set, else over all.
 kernels::RouterScore read_softmax(const Json& json, std::string_view key, bool fallback);
 
-// `n_group`, `topk_group`, `norm_topk_prob` and `routed_scaling_factor` of sigmoid routers whose
-// biases choose; groups are compared by their two best experts.
-void read_grouped_sigmoid(const Json& json, nn::MoeOptions& moe);
+// Groups, `topk_group`, normalizing and `routed_scaling_factor` of sigmoid routers whose biases
+// choose; groups are compared by their two best experts.
+struct GroupedFields {
+  SizeField groups{"n_group", 1};
+  std::string_view normalized = "norm_topk_prob";
+};
+
+void read_grouped_sigmoid(const Json& json, nn::MoeOptions& moe, const GroupedFields& fields = {});
 
 // That many times the width of an expert, 0 for none.
 int read_shared_width(const Json& json, const SizeField& count, const nn::MoeOptions& moe);
@@ -48,6 +53,10 @@ std::optional<std::vector<bool>> read_sparse_types(const Json& json, std::size_t
 
 // Experts in every `decoder_sparse_step`-th layer, except those in `mlp_only_layers`.
 void set_sparse_layers(DecoderConfig& config, const Json& json);
+
+// Experts in the layers that `mlp_layer_types` says; without it, in those from
+// `first_k_dense_replace` on whose number `moe_layer_freq` divides.
+void set_sparse_layers_by_type(DecoderConfig& config, const Json& json);
 
 // Experts in all layers from number `key` on.
 void set_layers_after(DecoderConfig& config, const Json& json, const SizeField& field);

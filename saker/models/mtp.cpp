@@ -2,7 +2,9 @@
 #include "saker/models/mtp.h"
 
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/models/decoder.h"
+#include "saker/models/moe_config.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +24,7 @@ constexpr std::array<std::string_view, 4> kScopes{
 
 // The model's configuration with the head's layers. Each is like the model's last attention layer,
 // but sees the whole past.
-DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
+DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights, const MtpNames& names) {
   const auto attends = [](const LayerConfig& layer) {
     return layer.mixing == TokenMixing::kAttention && !layer.shares_rows_of;
   };
@@ -35,7 +37,7 @@ DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
   LayerConfig layer = *found;
   layer.window = 0;
   int count = 1;
-  while (count < kMaxMtpLayers &&
+  while (!names.is_layer && count < kMaxMtpLayers &&
          (weights / "layers" / fmt::to_string(count) / "input_layernorm").has("weight")) {
     ++count;
   }
@@ -43,13 +45,16 @@ DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
   return config;
 }
 
-std::vector<nn::DecoderLayer> make_layers(const DecoderConfig& config, const nn::Weights& weights) {
+std::vector<nn::DecoderLayer> make_layers(
+    const DecoderConfig& config, const nn::Weights& weights, const MtpNames& names
+) {
   const nn::RopeOptions& rope = config.ropes.at(config.layers.front().rope);
   const auto shared = std::make_shared<const nn::Rope>(config.head_dim, rope);
   std::vector<nn::DecoderLayer> layers;
   layers.reserve(config.layers.size());
   for (int i = 0; i < static_cast<int>(config.layers.size()); ++i) {
-    layers.push_back(pre_norm_layer({weights / "layers" / fmt::to_string(i), config, i, shared}));
+    const nn::Weights scope = names.is_layer ? weights : weights / "layers" / fmt::to_string(i);
+    layers.push_back(pre_norm_layer({scope, config, i, shared}));
   }
   return layers;
 }
@@ -66,13 +71,47 @@ std::optional<nn::Weights> mtp_scope(const nn::Weights& weights) {
   return std::nullopt;
 }
 
-MtpHead::MtpHead(const DecoderConfig& config, const nn::Weights& weights)
-    : config_(head_config(config, weights)),
+namespace {
+
+// "layers.61.mlp.gate.weight" behind any scope, as its number and "mlp.gate.weight"; none for other
+// names.
+struct LayerTensorName {
+  std::int64_t behind;  // Counted from the model's last layer: 0 is the first one behind it.
+  std::string_view rest;
+};
+
+std::optional<LayerTensorName> layer_behind(std::string_view name, const Json& config) {
+  if (!is_behind_layers(name, config)) {
+    return std::nullopt;
+  }
+  constexpr std::string_view kLayers = "layers.";
+  const auto layer = numbered_name(name.substr(name.find(kLayers)), kLayers);
+  const auto text = config.find("text_config");
+  const Json& own = text != config.end() && text->is_object() ? *text : config;
+  return LayerTensorName{
+      layer->number - own.find("num_hidden_layers")->get<std::int64_t>(), layer->rest
+  };
+}
+
+}  // namespace
+
+bool is_of_next_layer(std::string_view name, const Json& config) {
+  const auto layer = layer_behind(name, config);
+  return layer && layer->behind == 0 && !layer->rest.starts_with("embed_tokens.") &&
+         !layer->rest.starts_with("shared_head.head.");
+}
+
+bool is_behind_next_layer(std::string_view name, const Json& config) {
+  return is_behind_layers(name, config) && !is_of_next_layer(name, config);
+}
+
+MtpHead::MtpHead(const DecoderConfig& config, const nn::Weights& weights, const MtpNames& names)
+    : config_(head_config(config, weights, names)),
       hidden_(config.hidden),
-      token_norm_(weights / "pre_fc_norm_embedding", hidden_, config.norm),
-      hidden_norm_(weights / "pre_fc_norm_hidden", hidden_, config.norm),
-      join_(weights / "fc", 2 * hidden_, hidden_),
-      stack_(make_layers(config_, weights), {weights / "norm", hidden_, config.norm}) {}
+      token_norm_(weights / names.token_norm, hidden_, config.norm),
+      hidden_norm_(weights / names.hidden_norm, hidden_, config.norm),
+      join_(weights / names.join, 2 * hidden_, hidden_),
+      stack_(make_layers(config_, weights, names), {weights / names.norm, hidden_, config.norm}) {}
 
 cache::SequenceCache MtpHead::make_cache(const CacheOptions& options) const {
   return make_layer_caches(config_, config_.layers, options, join_.packed());

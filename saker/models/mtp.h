@@ -7,6 +7,7 @@
 // S + 2:
 //   x = fc [norm(embed(token S + 1)), norm(final normed row S)]
 //   y = norm(layers(x)),  logits of S + 2 = head(y)
+// Other checkpoints have a head of one layer behind the model's layers, with names of its own.
 // For further tokens, y takes the place of the model's hidden state.
 
 #include "saker/base/json/json.h"
@@ -30,14 +31,39 @@ namespace saker::models {
 
 inline constexpr int kMaxMtpLayers = 64;
 
-// The scope of a head's tensors; none: there is no head.
+// Names in a head's scope.
+struct MtpNames {
+  std::string_view token_norm = "pre_fc_norm_embedding";
+  std::string_view hidden_norm = "pre_fc_norm_hidden";
+  std::string_view join = "fc";
+  std::string_view norm = "norm";
+  bool is_layer = false;  // The scope is that of its only layer, else it has `layers`.
+};
+
+// A head in a layer of its own.
+inline constexpr MtpNames kNextLayerNames{
+    .token_norm = "enorm",
+    .hidden_norm = "hnorm",
+    .join = "eh_proj",
+    .norm = "shared_head.norm",
+    .is_layer = true,
+};
+
+// The scope of a head's tensors under "mtp."; none: there is no head.
 std::optional<nn::Weights> mtp_scope(const nn::Weights& weights);
+
+// True for a tensor of the head in the first layer behind the model's. Heads there have copies of
+// the model's token table and head, which are none of it.
+bool is_of_next_layer(std::string_view name, const Json& config);
+
+// True for other tensors behind the model's layers.
+bool is_behind_next_layer(std::string_view name, const Json& config);
 
 class MtpHead final : public DraftHead {
  public:
-  // `config`: the model's; `weights`: see mtp_scope. Throws kUnsupported for a model without
+  // `config`: the model's; `weights`: the head's scope. Throws kUnsupported for a model without
   // full-attention layers, kCorruptData naming a tensor that is missing or has another shape.
-  MtpHead(const DecoderConfig& config, const nn::Weights& weights);
+  MtpHead(const DecoderConfig& config, const nn::Weights& weights, const MtpNames& names = {});
 
   int hidden_size() const { return hidden_; }
 

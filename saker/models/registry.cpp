@@ -29,6 +29,9 @@ struct Row {
 constexpr std::array kTable{
     Row{"afmoe", afmoe},
     Row{"apertus", apertus},
+    Row{"bailing_hybrid", bailing_hybrid},
+    Row{"bailing_moe", bailing_moe},
+    Row{"bailing_moe_v2", bailing_moe},
     Row{"cohere2", cohere2},
     Row{"deepseek_v2", deepseek_v2},
     Row{"deepseek_v3", deepseek_v3},
@@ -56,6 +59,7 @@ constexpr std::array kTable{
     Row{"hunyuan_v1_dense", hunyuan_v1_dense},
     Row{"kimi_k2", deepseek_v3},
     Row{"kimi_k25", deepseek_v3},
+    Row{"kimi_linear", kimi_linear},
     Row{"hunyuan_v1_moe", hunyuan_v1_moe},
     Row{"laguna", laguna},
     Row{"lfm2", lfm2},
@@ -218,16 +222,25 @@ std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weigh
     return nullptr;
   }
   const auto architecture = find_architecture(config);
-  const auto scope = mtp_scope(weights);
-  if (!architecture.has_mtp_heads || !scope) {
+  if (!architecture.has_mtp_heads && !architecture.has_next_layers) {
     return nullptr;
   }
   auto decoder = read_config(architecture, config);
   const auto body = find_body_scope(weights);
+  std::optional<nn::Weights> scope;
+  if (architecture.has_mtp_heads) {
+    scope = mtp_scope(weights);
+  } else if (body) {
+    scope = *body / "layers" / std::to_string(decoder.layers.size());
+  }
+  const MtpNames names = architecture.has_mtp_heads ? MtpNames{} : kNextLayerNames;
+  if (!scope || !(*scope / names.join).has("weight")) {
+    return nullptr;
+  }
   if (body && architecture.adjust != nullptr) {
     architecture.adjust(decoder, *body);
   }
-  return std::make_unique<const MtpHead>(decoder, *scope);
+  return std::make_unique<const MtpHead>(decoder, *scope, names);
 }
 
 TensorRoster tensor_roster(const Json& config) {
@@ -240,7 +253,8 @@ TensorRoster tensor_roster(const Json& config) {
       decoder,
       {.stream_norms = stream_norms(decoder, architecture.build_layer),
        .layer_scalars = architecture.has_layer_scalars,
-       .mtp_head = architecture.has_mtp_heads}
+       .mtp_head = architecture.has_mtp_heads,
+       .next_layer = architecture.has_next_layers}
   };
 }
 

@@ -27,7 +27,7 @@ using Kind = RosterModule::Kind;
 constexpr int kUnknown = 0;
 
 // Adds the MTP head's modules, which are optional: the model runs without them.
-void add_mtp(Modules& modules, const DecoderConfig& config) {
+void add_mtp(Modules& modules, const DecoderConfig& config, const MtpNames& names) {
   const auto attends = [](const LayerConfig& layer) {
     return layer.mixing == TokenMixing::kAttention && !layer.shares_rows_of;
   };
@@ -35,15 +35,19 @@ void add_mtp(Modules& modules, const DecoderConfig& config) {
   if (found == config.layers.rend()) {
     return;
   }
+  const std::string scope =
+      names.is_layer ? fmt::format("layers.{}.", config.layers.size()) : std::string("mtp.");
+  const auto path = [&](std::string_view name) { return fmt::format("{}{}", scope, name); };
   Modules head;
-  head.emplace("mtp.fc", roster_linear(2 * config.hidden, config.hidden));
-  for (const std::string_view name : {"pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"}) {
-    head.emplace(fmt::format("mtp.{}", name), roster_norm(config.hidden));
+  head.emplace(path(names.join), roster_linear(2 * config.hidden, config.hidden));
+  for (const std::string_view name : {names.token_norm, names.hidden_norm, names.norm}) {
+    head.emplace(path(name), roster_norm(config.hidden));
   }
-  for (int i = 0; i < kMaxMtpLayers; ++i) {
+  const int layers = names.is_layer ? 1 : kMaxMtpLayers;
+  for (int i = 0; i < layers; ++i) {
     add_layer_modules(
         head,
-        fmt::format("mtp.layers.{}.", i),
+        names.is_layer ? scope : fmt::format("{}layers.{}.", scope, i),
         config,
         *found,
         {.stream_norms = stream_norms(config, pre_norm_layer)}
@@ -155,7 +159,10 @@ TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& opt
   }
   add_embedding_head(modules_);
   if (options.mtp_head) {
-    add_mtp(modules_, config);
+    add_mtp(modules_, config, {});
+  }
+  if (options.next_layer) {
+    add_mtp(modules_, config, kNextLayerNames);
   }
 }
 

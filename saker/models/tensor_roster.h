@@ -23,6 +23,7 @@ struct RosterOptions {
   std::vector<std::string_view> stream_norms;  // Each layer's, see decoder.h.
   bool layer_scalars = false;
   bool mtp_head = false;
+  bool next_layer = false;  // A head in the layer behind the last one may be there.
 };
 
 // A module of the roster: a linear layer, an embedding, a norm (a layer norm may have a bias), a

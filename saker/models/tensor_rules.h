@@ -49,6 +49,10 @@ struct TensorRules {
     return false;
   };
 
+  // True for tensors of a head that drafts tokens, besides those under "mtp.".
+  bool (*is_of_draft_head)(std::string_view name, const Json& config) =
+      [](std::string_view, const Json&) { return false; };
+
   // The scope that mlx-lm's model has around all tensors but the MTP head's, with its dot.
   std::string_view (*mlx_scope)(const Json& config) = [](const Json&) {
     return std::string_view();
@@ -82,6 +86,10 @@ struct TensorRules {
 
   // True for modules that stay floats in quantized models: mlx-lm's have bare arrays for them.
   bool (*stays_float)(std::string_view module) = [](std::string_view) { return false; };
+
+  // As above, for modules of some layers.
+  bool (*stays_float_there)(std::string_view module, const Json& config) =
+      [](std::string_view, const Json&) { return false; };
 
   // The format of a module that has one of its own in quantized models; none: the others' format.
   std::optional<kernels::WeightFormat> (*own_format)(std::string_view module

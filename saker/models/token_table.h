@@ -10,8 +10,8 @@
 namespace saker::models {
 
 // First transformers' name, then names in models written by hand.
-inline constexpr std::array<std::string_view, 5> kTokenTables{
-    "embed_tokens", "embeddings", "embedding", "token_embedding", "wte"
+inline constexpr std::array<std::string_view, 6> kTokenTables{
+    "embed_tokens", "embeddings", "word_embeddings", "embedding", "token_embedding", "wte"
 };
 
 // True if the last part of a module's path is one of them.

@@ -17,7 +17,7 @@ namespace {
 std::vector<MergedLinear::Part> inputs(const Weights& weights, const AttentionOptions& options) {
   const int keys = options.kv_heads * options.head_dim;
   if (options.joined) {
-    return {{weights / "qkv_proj", options.heads * options.head_dim + 2 * keys}};
+    return {{weights / options.names.joined, options.heads * options.head_dim + 2 * keys}};
   }
   std::vector<MergedLinear::Part> parts = {
       {weights / "q_proj", options.heads * options.head_dim * (options.output_gate ? 2 : 1)},

@@ -27,6 +27,7 @@ struct AttentionNames {
   std::string_view query_norm = "q_norm";
   std::string_view key_norm = "k_norm";
   std::string_view output = "o_proj";
+  std::string_view joined = "qkv_proj";
 };
 
 // A projection of the rows that attention reads, whose activation multiplies the heads' results.
@@ -47,7 +48,7 @@ struct AttentionOptions {
   bool norms_follow_rope = false;                       // That norm is after the rotation.
   std::optional<NormOptions> unit_norm = std::nullopt;  // As above, after it, without a weight.
   QueryScaling query_scaling = {};
-  bool joined = false;  // q, k and v are one tensor, `qkv_proj`.
+  bool joined = false;  // q, k and v are one tensor.
   int input = 0;        // Width of the rows that it reads; 0: `hidden`.
   AttentionNames names = {};
   // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.

@@ -24,7 +24,7 @@ bool same(const mx::array& a, const mx::array& b) {
 // All rows of a block stay, whatever the model would have said after them.
 TEST(AcceptAll, KeepsEveryRow) {
   for (const std::string_view type :
-       {"llama", "gemma3_text", "qwen3_5", "gemma4_text", "lfm2", "nemotron_h"}) {
+       {"llama", "gemma3_text", "qwen3_5", "gemma4_text", "lfm2", "nemotron_h", "kimi_linear"}) {
     SCOPED_TRACE(type);
     const auto config = models::small_config(type);
     const auto model = models::random_model(config, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gated delta rule in every instruction set against float64, without MLX.
+// The gated delta rule, with a decay per row or per key, in every instruction set against float64, without MLX.
 #include "saker/kernels/cpu/dispatch/delta_bodies.h"
 
 #include "saker/kernels/cpu/dispatch/dispatch.h"
@@ -9,9 +9,12 @@
 #include "tests/kernels/same_bits.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace saker::kernels {
@@ -35,17 +38,20 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Random rows of one head, and its state before them.
 struct Head {
-  Head(int key_dim, int value_dim)
+  Head(int key_dim, int value_dim, bool decays_keys = false)
       : keys(key_dim),
         values(value_dim),
+        by_key(decays_keys),
         before(normal_floats(size(key_dim, value_dim), 1)),
         q(normal_floats(size(kRows, stride()), 2, 0.3F)),
         k(normal_floats(size(kRows, stride()), 3, 0.3F)),
         v(normal_floats(size(kRows, stride()), 4)),
-        decay(normal_floats(kRows, 5)),
+        decay(normal_floats(size(kRows, key_dim), 5)),
         beta(normal_floats(kRows, 6)) {
+    for (float& factor : decay) {
+      factor = std::exp(-std::abs(factor));
+    }
     for (int row = 0; row < kRows; ++row) {
-      decay[row] = std::exp(-std::abs(decay[row]));
       beta[row] = 1 / (1 + std::exp(-beta[row]));
     }
   }
@@ -81,8 +87,12 @@ struct Head {
         .gate_stride = 1,
         .out = out.data() + std::ptrdiff_t{first} * values,
         .out_stride = values,
+        .key_decays = by_key ? decay.data() + std::ptrdiff_t{first} * keys : nullptr,
+        .key_decay_stride = keys,
     });
   }
+
+  double decay_of(int row, int key) const { return decay[by_key ? row * keys + key : row]; }
 
   // The rule in float64, into `state` and `out`.
   void truth(std::vector<double>& state, std::vector<double>& out) const {
@@ -90,13 +100,13 @@ struct Head {
       for (int j = 0; j < values; ++j) {
         double known = 0;
         for (int i = 0; i < keys; ++i) {
-          known += state[i * values + j] * k[row * stride() + i];
+          known += decay_of(row, i) * state[i * values + j] * k[row * stride() + i];
         }
-        const double news = (v[row * stride() + j] - decay[row] * known) * beta[row];
+        const double news = (v[row * stride() + j] - known) * beta[row];
         double read = 0;
         for (int i = 0; i < keys; ++i) {
           double& at = state[i * values + j];
-          at = decay[row] * at + k[row * stride() + i] * news;
+          at = decay_of(row, i) * at + k[row * stride() + i] * news;
           read += at * q[row * stride() + i];
         }
         out[row * values + j] = read;
@@ -106,6 +116,7 @@ struct Head {
 
   int keys;
   int values;
+  bool by_key;
   std::vector<float> before;
   std::vector<float> q;
   std::vector<float> k;
@@ -115,8 +126,10 @@ struct Head {
 };
 
 TEST_P(DeltaBodiesTest, StatesAndRowsAreNearTheTruth) {
-  for (const auto& [keys, values] : {std::pair(16, 64), {10, 22}, {7, 96}, {1, 1}, {128, 80}}) {
-    const Head head(keys, values);
+  using Sizes = std::tuple<int, int, bool>;
+  for (const auto& [keys, values, by_key] :
+       {Sizes(16, 64, false), {10, 22, true}, {7, 96, false}, {1, 1, true}, {128, 80, true}}) {
+    const Head head(keys, values, by_key);
     std::vector<float> after(head.before.size());
     std::vector<float> out(Head::size(kRows, values));
     head.run(bodies(), 0, kRows, head.before, after, out);
@@ -132,22 +145,48 @@ TEST_P(DeltaBodiesTest, StatesAndRowsAreNearTheTruth) {
   }
 }
 
-TEST_P(DeltaBodiesTest, CutsChangeNoBit) {
-  const Head head(24, 90);
+void expect_that_cuts_change_no_bit(const DeltaBodies& bodies, const Head& head) {
   std::vector<float> after(head.before.size());
   std::vector<float> out(Head::size(kRows, head.values));
-  head.run(bodies(), 0, kRows, head.before, after, out);
+  head.run(bodies, 0, kRows, head.before, after, out);
   for (const int step : {1, 2, 4}) {
     std::vector<float> from = head.before;
     std::vector<float> to(from.size());
     std::vector<float> rows(out.size());
     for (int first = 0; first < kRows; first += step) {
-      head.run(bodies(), first, std::min(step, kRows - first), from, to, rows);
+      head.run(bodies, first, std::min(step, kRows - first), from, to, rows);
       from = to;
     }
     EXPECT_TRUE(same_bits(rows.data(), out.data(), out.size())) << step;
     EXPECT_TRUE(same_bits(to.data(), after.data(), after.size())) << step;
   }
+}
+
+TEST_P(DeltaBodiesTest, CutsChangeNoBit) {
+  expect_that_cuts_change_no_bit(bodies(), Head(24, 90));
+  expect_that_cuts_change_no_bit(bodies(), Head(24, 90, /*decays_keys=*/true));
+}
+
+TEST_P(DeltaBodiesTest, DecaysAreNearTheTruth) {
+  for (const float scale : {0.1F, 3.0F, 60.0F}) {
+    const auto steps = normal_floats(70, 1, scale);
+    const auto bias = normal_floats(70, 2);
+    std::vector<float> out(70);
+    bodies().decay({steps.data(), bias.data(), 1.7F, out.data()}, 70);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double x = static_cast<double>(steps[i] + bias[i]);
+      const double soft = std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+      ASSERT_NEAR(out[i], std::exp(-1.7 * soft), 1e-6 * std::exp(-1.7 * soft) * (1 + soft)) << x;
+    }
+  }
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> steps{inf, -inf, std::numeric_limits<float>::quiet_NaN()};
+  const std::vector<float> bias(3);
+  std::vector<float> out(3);
+  bodies().decay({steps.data(), bias.data(), 1.0F, out.data()}, 3);
+  EXPECT_EQ(out[0], 0.0F);
+  EXPECT_EQ(out[1], 1.0F);
+  EXPECT_TRUE(std::isnan(out[2]));
 }
 
 TEST_P(DeltaBodiesTest, ConvolutionsAndNormsAreNearTheTruth) {

@@ -193,5 +193,108 @@ TEST(HybridConfig, NemotronNamesBadValues) {
   refused(ErrorCode::kUnsupported, "mlp_hidden_act", {{"mlp_hidden_act", "silu"}});
 }
 
+TEST(HybridConfig, KimiReadsItsLayers) {
+  constexpr auto kKda = TokenMixing::kKda;
+  constexpr auto kFull = TokenMixing::kAttention;
+  const auto read = [](const Json& config) { return kimi_linear().read(config); };
+  const auto config = read(config_with("kimi_linear", Json::object()));
+  EXPECT_THAT(mixing_of(config), ElementsAre(kKda, kFull, kKda, kKda));
+  EXPECT_EQ(config.kda.shape, (kernels::KdaShape{.heads = 2, .head_dim = 32, .taps = 3}));
+  EXPECT_EQ(config.ropes.front().kind, nn::RopeKind::kNone);
+  EXPECT_EQ(config.latent->norm.eps, config.norm.eps);
+  EXPECT_FALSE(config.layers[0].experts);
+  EXPECT_TRUE(config.layers[1].experts);
+  // As transformers stores it.
+  Json own = config_with("kimi_linear", {{"linear_num_heads", 3}, {"linear_head_dim", 10}});
+  own.erase("linear_attn_config");
+  own["layer_types"] = {"full_attention", "linear_attention", "linear_attention", "full_attention"};
+  own["model_max_length"] = 77;
+  EXPECT_THAT(mixing_of(read(own)), ElementsAre(kFull, kKda, kKda, kFull));
+  EXPECT_EQ(read(own).kda.shape, (kernels::KdaShape{.heads = 3, .head_dim = 10, .taps = 3}));
+  EXPECT_EQ(read(own).context_length, 77);
+}
+
+TEST(HybridConfig, KimiNamesBadValues) {
+  expect_sizes_refused(
+      "kimi_linear",
+      {"num_experts", "num_experts_per_token", "num_expert_group", "qk_rope_head_dim"}
+  );
+  const auto refused = [](ErrorCode code, std::string_view word, const Json& changes) {
+    expect_error(code, {word}, [&] { check_config(config_with("kimi_linear", changes)); });
+  };
+  const auto section = [](const Json& changes) {
+    Json config = small_config("kimi_linear")["linear_attn_config"];
+    config.update(changes);
+    return Json{{"linear_attn_config", config}};
+  };
+  for (const auto* key : {"num_heads", "head_dim", "short_conv_kernel_size"}) {
+    for (const Json& value : std::vector<Json>{0, -3, 1'000'000'000'000, "x", 2.5}) {
+      refused(ErrorCode::kCorruptData, key, section({{key, value}}));
+    }
+  }
+  refused(
+      ErrorCode::kUnsupported,
+      "short_conv_kernel_size is 1",
+      section({{"short_conv_kernel_size", 1}})
+  );
+  refused(
+      ErrorCode::kUnsupported, "head_dim 2048", section({{"num_heads", 4096}, {"head_dim", 2048}})
+  );
+  refused(ErrorCode::kCorruptData, "kda_layers", section({{"kda_layers", "all"}}));
+  refused(ErrorCode::kCorruptData, "kda_layers", section({{"kda_layers", {1.5}}}));
+  refused(ErrorCode::kCorruptData, "linear_attn_config", {{"linear_attn_config", 4}});
+  for (const Json& value : std::vector<Json>{0, -3, "x", 1e300}) {
+    refused(ErrorCode::kCorruptData, "model_max_length", {{"model_max_length", value}});
+  }
+  refused(ErrorCode::kUnsupported, "mla_use_nope", {{"mla_use_nope", false}});
+  refused(ErrorCode::kUnsupported, "softmax", {{"moe_router_activation_func", "softmax"}});
+  Json without = config_with("kimi_linear", Json::object());
+  without.erase("linear_attn_config");
+  expect_error(ErrorCode::kCorruptData, {"kda_layers", "missing"}, [&] { check_config(without); });
+}
+
+TEST(HybridConfig, Ling3ReadsItsLayers) {
+  constexpr auto kKda = TokenMixing::kKda;
+  constexpr auto kFull = TokenMixing::kAttention;
+  const auto mixing = [](const Json& changes) {
+    return mixing_of(bailing_hybrid().read(config_with("bailing_hybrid", changes)));
+  };
+  EXPECT_THAT(mixing(Json::object()), ElementsAre(kKda, kFull, kKda, kFull));
+  EXPECT_THAT(mixing({{"layer_group_size", 3}}), ElementsAre(kKda, kKda, kFull, kFull));
+  const auto bound = [](const Json& changes) {
+    return bailing_hybrid().read(config_with("bailing_hybrid", changes)).kda.lower_bound;
+  };
+  EXPECT_EQ(bound(Json::object()), -5.0F);
+  EXPECT_EQ(bound({{"kda_lower_bound", -2.5}}), -2.5F);
+  EXPECT_EQ(bound({{"kda_safe_gate", false}}), 0.0F);
+}
+
+TEST(HybridConfig, LingNamesBadValues) {
+  expect_sizes_refused("bailing_hybrid", {"layer_group_size", "short_conv_kernel_size", "n_group"});
+  expect_sizes_refused("bailing_moe", {"num_experts", "num_experts_per_tok", "n_group"});
+  const auto refused =
+      [](ErrorCode code, std::string_view type, std::string_view word, const Json& changes) {
+        expect_error(code, {word}, [&] { check_config(config_with(type, changes)); });
+      };
+  constexpr auto kUnsupported = ErrorCode::kUnsupported;
+  for (const Json& value :
+       std::vector<Json>{0, 1.0, "low", std::numeric_limits<double>::quiet_NaN(), -1e30}) {
+    refused(
+        ErrorCode::kCorruptData, "bailing_hybrid", "kda_lower_bound", {{"kda_lower_bound", value}}
+    );
+  }
+  refused(kUnsupported, "bailing_hybrid", "group_norm_size", {{"group_norm_size", 4}});
+  refused(kUnsupported, "bailing_hybrid", "no_kda_lora", {{"no_kda_lora", false}});
+  refused(
+      kUnsupported,
+      "bailing_hybrid",
+      "head_dim 2048",
+      {{"num_attention_heads", 8}, {"head_dim", 2048}}
+  );
+  refused(kUnsupported, "bailing_moe", "norm_head", {{"norm_head", true}});
+  refused(kUnsupported, "bailing_moe", "score_function", {{"score_function", "sqrt"}});
+  refused(ErrorCode::kCorruptData, "bailing_moe", "rotary_dim", {{"rotary_dim", 9}});
+}
+
 }  // namespace
 }  // namespace saker::models

@@ -5,6 +5,7 @@
 
 #include "saker/base/json/json.h"
 
+#include "tests/models/kda_tensors.h"
 #include "tests/nn/random_weights.h"
 #include <fmt/format.h>
 
@@ -52,7 +53,7 @@ inline Json hybrid_changes(std::string_view model_type) {
         {"conv_kernel", 3}
     };
   }
-  return Json::object();
+  return kda_changes(model_type);
 }
 
 // Tensors of a layer of Mamba-2, by the adders of random_tensors(). `sizes`: heads, a head's size,
@@ -180,6 +181,7 @@ inline void add_hybrid_layer(
     add_linear(layer + "mixer.down_proj", hidden, inner);
     add_single_experts(random, config, layer + "mixer.", add_linear);
   }
+  add_kda_layer(random, config, index, add_linear);
 }
 
 }  // namespace saker::models

@@ -67,7 +67,7 @@ TEST_P(MtpGoldens, LogitsOfTrueTokens) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     MtpGoldens,
-    ::testing::Values("qwen3", "qwen3_5", "qwen3_5_moe"),
+    ::testing::Values("deepseek_v3", "glm4_moe", "qwen3", "qwen3_5", "qwen3_5_moe"),
     [](const auto& test) { return std::string(test.param); }
 );
 
@@ -109,6 +109,38 @@ TEST(Mtp, IsFoundWhereItsTensorsAre) {
   EXPECT_EQ(make_mtp_head(config, nn::Weights(random_tensors(config, {}), {})), nullptr);
   // Of families that have none like it.
   EXPECT_EQ(make_mtp_head(small_config("llama"), nn::Weights(tensors, {})), nullptr);
+}
+
+TEST(Mtp, MayBeTheLayerBehindTheLast) {
+  for (const auto* type : {"deepseek_v3", "kimi_k25", "glm4_moe", "glm4_moe_lite"}) {
+    SCOPED_TRACE(type);
+    const Json config = small_config(type);
+    auto tensors = random_next_layer_tensors(config);
+    EXPECT_NE(make_mtp_head(config, nn::Weights(tensors, {})), nullptr);
+    EXPECT_EQ(make_mtp_head(config, nn::Weights(random_tensors(config, {}), {})), nullptr);
+    tensors.erase("model.layers.2.hnorm.weight");
+    expect_error(ErrorCode::kCorruptData, {"model.layers.2.hnorm.weight"}, [&] {
+      make_mtp_head(config, nn::Weights(tensors, {}));
+    });
+  }
+  // A family that has none like it.
+  const Json other = small_config("qwen3_moe");
+  EXPECT_EQ(make_mtp_head(other, nn::Weights(random_next_layer_tensors(other), {})), nullptr);
+}
+
+TEST(Mtp, KnowsItsTensorsBehindTheLayers) {
+  const Json config = small_config("glm4_moe");
+  EXPECT_TRUE(is_of_next_layer("model.layers.2.eh_proj.weight", config));
+  EXPECT_TRUE(is_of_next_layer("model.layers.2.mlp.experts.1.up_proj.weight", config));
+  for (const auto* name :
+       {"model.layers.2.embed_tokens.weight",
+        "model.layers.2.shared_head.head.weight",
+        "model.layers.3.eh_proj.weight"}) {
+    EXPECT_FALSE(is_of_next_layer(name, config));
+    EXPECT_TRUE(is_behind_next_layer(name, config));
+  }
+  EXPECT_FALSE(is_of_next_layer("model.layers.1.mlp.gate.weight", config));
+  EXPECT_FALSE(is_behind_next_layer("model.layers.1.mlp.gate.weight", config));
 }
 
 TEST(Mtp, NamesTheTensorThatIsMissing) {

@@ -56,6 +56,8 @@ struct RandomExperts {
       add_linear(sparse + name, experts, hidden);
     }
     random.add_vector(sparse + "e_score_correction_bias", experts, 0.0F, 0.2F);
+    random.add_vector(sparse + "gate.e_score_correction_bias", experts, 0.0F, 0.2F);
+    add_mlp(sparse + "shared_experts.", kProjections);
     random.add_tensor(sparse + "input_linear.weight", {experts, 2 * width, hidden});
     random.add_tensor(sparse + "output_linear.weight", {experts, hidden, width});
   }

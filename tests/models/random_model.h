@@ -84,7 +84,10 @@ inline void add_latent_attention(
   add_linear(scope + "kv_a_proj_with_mqa", rank + size("qk_rope_head_dim"), hidden);
   random.add_vector(scope + "kv_a_layernorm.weight", rank, 1.0F, 0.2F);
   random.add_linear(scope + "kv_b_proj", heads * (plain + size("v_head_dim")), rank);
-  add_linear(scope + "o_proj", hidden, heads * size("v_head_dim"));
+  for (const auto* output : {"o_proj", "dense"}) {
+    add_linear(scope + output, hidden, heads * size("v_head_dim"));
+  }
+  add_linear(scope + "g_proj", heads, hidden);
 }
 
 // All tensors that any of the architectures could ask for.
@@ -153,7 +156,8 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     add_linear(layer + "mlp.down_proj", hidden, intermediate);
     add_linear_attention(random, config, layer + "linear_attn.", add_linear);
     if (has_latents(model_type)) {
-      add_latent_attention(random, config, layer + "self_attn.", add_linear);
+      const auto* scope = model_type == "bailing_hybrid" ? "attention." : "self_attn.";
+      add_latent_attention(random, config, layer + scope, add_linear);
     }
     add_hybrid_layer(random, config, i, add_linear);
     GateTensors{random, config, add_linear}.add_to(layer);

@@ -10,6 +10,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace saker::models {
 
@@ -49,10 +51,37 @@ inline nn::TensorMap random_mtp_tensors(
   return random.tensors();
 }
 
+inline bool has_next_layer(const Json& config) {
+  const auto type = json_string(config, "model_type", "");
+  return type.starts_with("glm4_moe") || type.starts_with("deepseek_v3");
+}
+
+// A model of this configuration and a head in the layer behind its last one.
+inline nn::TensorMap random_next_layer_tensors(
+    const Json& config, const RandomModelOptions& options = {}
+) {
+  const auto hidden = static_cast<int>(json_int(config, "hidden_size", 0));
+  const auto layers = json_int(config, "num_hidden_layers", 0);
+  Json larger = config;
+  larger["num_hidden_layers"] = layers + 1;
+  nn::TensorMap tensors = random_tensors(larger, options);
+  const auto scope = fmt::format("model.layers.{}.", layers);
+  nn::RandomWeights random(options.format, options.seed);
+  random.add_linear(scope + "eh_proj", hidden, 2 * hidden);
+  for (const auto* norm : {"enorm", "hnorm", "shared_head.norm"}) {
+    random.add_vector(fmt::format("{}{}.weight", scope, norm), hidden, 1.0F, 0.2F);
+  }
+  nn::TensorMap own = random.tensors();
+  tensors.merge(own);
+  return tensors;
+}
+
 inline std::unique_ptr<const MtpHead> random_mtp(
     const Json& config, const RandomModelOptions& options = {}, int layers = 1
 ) {
-  return make_mtp_head(config, nn::Weights(random_mtp_tensors(config, options, layers), {}));
+  auto tensors = has_next_layer(config) ? random_next_layer_tensors(config, options)
+                                        : random_mtp_tensors(config, options, layers);
+  return make_mtp_head(config, nn::Weights(std::move(tensors), {}));
 }
 
 }  // namespace saker::models

@@ -73,7 +73,9 @@ Json random_config(Choices& choices) {
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
   if (has_latents(config["model_type"].get<std::string>())) {
     if (experts < 4) {
-      config["n_group"] = 1;  // Groups have two experts or more.
+      for (const auto* key : {"n_group", "num_expert_group"}) {
+        config[key] = 1;  // Groups have two experts or more.
+      }
     }
     config["norm_topk_prob"] = config["model_type"] != "deepseek_v2";
     config["q_lora_rank"] = choices.number(0, 1) == 1 ? Json(choices.number(1, 40)) : Json(nullptr);

@@ -28,10 +28,12 @@ inline void set_experts(Json& config, int experts, int chosen) {
        {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"}) {
     config[key] = experts;
   }
-  for (const auto* key : {"num_experts_per_tok", "moe_topk", "moe_k"}) {
+  for (const auto* key : {"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k"}) {
     config[key] = chosen;
   }
-  config["n_group"] = experts % 2 == 0 && chosen <= experts / 2 ? 2 : 1;
+  for (const auto* key : {"n_group", "num_expert_group"}) {
+    config[key] = experts % 2 == 0 && chosen <= experts / 2 ? 2 : 1;
+  }
 }
 
 // Widths of MLPs. Those of experts are the others' in most architectures.
@@ -45,8 +47,9 @@ inline void set_widths(Json& config, int width, int expert_width) {
 
 // True for models whose rows of keys and values are latents.
 inline bool has_latents(std::string_view model_type) {
-  return model_type.starts_with("deepseek") || model_type.starts_with("kimi_k2") ||
-         model_type == "glm4_moe_lite" || model_type == "mistral4";
+  return model_type.starts_with("deepseek") || model_type.starts_with("kimi") ||
+         model_type == "glm4_moe_lite" || model_type == "mistral4" ||
+         model_type == "bailing_hybrid";
 }
 
 inline Json small_config(std::string_view model_type) {
@@ -102,6 +105,7 @@ inline Json small_config(std::string_view model_type) {
     };
   }
   if (has_latents(model_type)) {
+    config["n_group"] = config["num_expert_group"] = 1;
     config.update(
         {{"q_lora_rank", 20},
          {"kv_lora_rank", 24},
@@ -111,7 +115,6 @@ inline Json small_config(std::string_view model_type) {
          {"first_k_dense_replace", 1},
          {"n_routed_experts", 4},
          {"n_shared_experts", 1},
-         {"n_group", 1},
          {"topk_group", 1}}
     );
   }

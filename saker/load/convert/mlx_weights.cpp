@@ -168,7 +168,7 @@ ModelTensor rows_of_heads(
 std::vector<ModelTensor> split_heads(
     const std::string& name, const Tensor& tensor, const models::LatentRows& heads
 ) {
-  constexpr std::string_view kJoined = "self_attn.kv_b_proj.weight";
+  constexpr std::string_view kJoined = ".kv_b_proj.weight";
   const bool is_float = tensor.dtype == DType::kFloat32 || tensor.dtype == DType::kFloat16 ||
                         tensor.dtype == DType::kBFloat16;
   if (heads.heads == 0 || !is_float || !name.ends_with(kJoined)) {
@@ -183,7 +183,7 @@ std::vector<ModelTensor> split_heads(
       shape_text(tensor.shape),
       rows
   );
-  const std::string scope = name.substr(0, name.size() - kJoined.size()) + "self_attn.";
+  const std::string scope = name.substr(0, name.size() - kJoined.size()) + ".";
   auto keys = rows_of_heads(scope + "embed_q.weight", tensor, heads, 0, heads.keys);
   keys.turned = true;
   for (Tensor& part : keys.parts) {

@@ -246,7 +246,8 @@ QuantizationPlan plan_quantization(
     if (const QuantizeRule* rule = find_rule(options, module.path)) {
       return by_rule(*rule, module);
     }
-    if (module.columns % options.format.group_size != 0 || rules.stays_float(module.path)) {
+    if (module.columns % options.format.group_size != 0 || rules.stays_float(module.path) ||
+        rules.stays_float_there(module.path, config)) {
       return std::nullopt;
     }
     if (recipe != nullptr) {

@@ -416,7 +416,8 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
       add_rope_factors(header, rope_factors, config);
     }
   }
-  family.latents ? add_latent_attention(header, config) : add_experts(header, keys, family, config);
+  family.latents ? add_latent_attention(header, family, config)
+                 : add_experts(header, keys, family, config);
   if (family.activation != Family{}.activation) {
     config["hidden_activation"] = family.activation;
   }
@@ -457,10 +458,27 @@ std::string_view rope_table(const Header& header, const Family& family) {
              : "rope_factors_short.weight";
 }
 
+namespace {
+
+// Tensors behind the model's layers that are not read.
+bool is_left_out(const Header& header, const Family& family, std::string_view name) {
+  if (family.linear_attention || !is_behind_layers(header, name)) {
+    return false;
+  }
+  const bool is_copy = name.find(".nextn.embed_tokens.") != std::string_view::npos ||
+                       name.find(".nextn.shared_head_head.") != std::string_view::npos;
+  const Keys keys(header);
+  const auto block = numbered_name(name, "blk.");
+  const bool is_next = family.next_layer && block->number == layer_count(keys) && !is_copy;
+  return !is_next && (family.latents || keys.integer("nextn_predict_layers").value_or(0) > 0);
+}
+
+}  // namespace
+
 std::vector<TensorRole> roles_of(
     const Header& header, const Family& family, std::string_view name
 ) {
-  if (is_rope_table(name) || (family.latents && is_behind_layers(header, name))) {
+  if (is_rope_table(name) || is_left_out(header, family, name)) {
     return {};
   }
   const Keys keys(header);

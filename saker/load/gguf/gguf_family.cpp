@@ -33,6 +33,25 @@ constexpr Mixture kGrouped{
     .sigmoid = true,
 };
 
+constexpr Mixture kJoinedMixture{
+    .choice_bias = "gate.expert_bias",
+    .shared = "shared_experts",
+    .shared_width = "moe_shared_expert_intermediate_size",
+    .shared_count = "num_shared_experts",
+    .dense_layers = "first_k_dense_replace",
+    .choice_flag = "moe_router_enable_expert_bias",
+    .sigmoid = true,
+};
+
+constexpr Mixture kKdaMixture{
+    .choice_bias = "e_score_correction_bias",
+    .shared = "shared_experts",
+    .chosen = "num_experts_per_token",
+    .shared_count = "num_shared_experts",
+    .dense_layers = "first_k_dense_replace",
+    .sigmoid = true,
+};
+
 constexpr Mixture kConvolutionMixture{
     .scope = "feed_forward",
     .choice_bias = "expert_bias",
@@ -265,6 +284,7 @@ constexpr std::array<Family, 15> kMixtures{{
      .model_type = "glm4_moe",
      .experts = true,
      .mixture = kGrouped,
+     .next_layer = true,
      .partial_rope = true},
     {.name = "dots1",
      .model_type = "dots1",
@@ -287,8 +307,20 @@ constexpr std::array<Family, 15> kMixtures{{
      .mixture = {.width = "intermediate_size", .normalized = false}},
 }};
 
-// As above, with layers of states.
-constexpr std::array<Family, 5> kHybridMixtures{{
+// As above, with layers of their own.
+constexpr std::array<Family, 7> kHybridMixtures{{
+    {.name = "bailingmoe2",
+     .model_type = "bailing_moe",
+     .experts = true,
+     .mixture = kJoinedMixture,
+     .kinds = LayerKinds::kJoinedHeads,
+     .partial_rope = true},
+    {.name = "kimi-linear",
+     .model_type = "kimi_linear",
+     .experts = true,
+     .mixture = kKdaMixture,
+     .kinds = LayerKinds::kKda,
+     .latents = true},
     {.name = "granitehybrid",
      .model_type = "granitemoehybrid",
      .rotated_pairs = true,

@@ -17,6 +17,8 @@ namespace saker::load::gguf {
 // Which layers a model has.
 enum class LayerKinds : std::uint8_t {
   kAlike,
+  kJoinedHeads,   // Alike, with q, k and v in one tensor.
+  kKda,           // Attention or KDA (gguf_kda.h).
   kConvolutions,  // Attention or a short convolution (gguf_linear_attention.h, as the next ones).
   kStateSpaces,   // Attention or a state space.
   kSingleParts,   // Attention, a state space or an MLP alone.
@@ -43,6 +45,7 @@ struct Mixture {
   std::string_view selection = {};     // "sigmoid" or "softmax".
   std::string_view normalized_flag = "norm_topk_prob";
   std::string_view scale = "routed_scaling_factor";
+  std::string_view choice_flag = {};  // True in files with biases that choose.
   std::string_view interval = {};  // Behind them, every so many layers have experts.
   // The router's scores are sigmoids, which files tell, with groups and factors.
   bool sigmoid = false;
@@ -77,6 +80,7 @@ struct Family {
   bool bidirectional = false;     // Tokens see later ones too.
   bool linear_attention = false;  // In most layers (gguf_linear_attention.h).
   bool heads_in_order = false;    // Their value heads have the folder's order.
+  bool next_layer = false;        // The layer behind the last may be a head that drafts tokens.
   bool two_kinds = false;         // Sliding layers have other sizes (gguf_two_kinds.h).
   bool layer_norms = false;       // Norms are LayerNorms.
   bool factors = false;           // For embeddings, scores, parts of layers and logits.

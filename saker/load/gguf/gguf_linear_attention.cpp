@@ -2,6 +2,7 @@
 #include "saker/load/gguf/gguf_linear_attention.h"
 
 #include "saker/base/numbered_name.h"
+#include "saker/load/gguf/gguf_kda.h"
 #include "saker/load/gguf/gguf_names.h"
 
 #include <fmt/format.h>
@@ -198,6 +199,13 @@ constexpr std::array<ModuleNames, 10> kConvolutionModules = {{
     {"ffn_down", "feed_forward.w2"},
 }};
 
+constexpr std::array<ModuleNames, 4> kJoinedHeadModules = {{
+    {"attn_qkv", "attention.query_key_value"},
+    {"attn_output", "attention.dense"},
+    {"attn_q_norm", "attention.query_layernorm"},
+    {"attn_k_norm", "attention.key_layernorm"},
+}};
+
 constexpr std::array<ModuleNames, 11> kSinglePartModules = {{
     {"attn_norm", "norm"},
     {"attn_q", "mixer.q_proj"},
@@ -244,6 +252,11 @@ std::string module_tensor(std::span<const ModuleNames> modules, std::string_view
              : std::string();
 }
 
+std::optional<TensorRole> module_role(std::span<const ModuleNames> modules, std::string_view name) {
+  std::string ours = module_tensor(modules, name);
+  return ours.empty() ? std::nullopt : std::optional(TensorRole{.name = std::move(ours)});
+}
+
 std::optional<TensorRole> convolution_role(std::string_view name) {
   if (name == "shortconv.conv.weight") {
     return TensorRole{.name = "conv.conv.weight", .ends_in_one = true};
@@ -251,8 +264,7 @@ std::optional<TensorRole> convolution_role(std::string_view name) {
   if (name == "shortconv.conv.bias") {
     return TensorRole{.name = "conv.conv.bias"};
   }
-  std::string ours = module_tensor(kConvolutionModules, name);
-  return ours.empty() ? std::nullopt : std::optional(TensorRole{.name = std::move(ours)});
+  return module_role(kConvolutionModules, name);
 }
 
 // `part`: the scope of a state space in its layer.
@@ -276,12 +288,15 @@ std::optional<TensorRole> single_part_role(std::string_view name) {
   if (auto role = state_space_role("mixer", name)) {
     return role;
   }
-  std::string ours = module_tensor(kSinglePartModules, name);
-  return ours.empty() ? std::nullopt : std::optional(TensorRole{.name = std::move(ours)});
+  return module_role(kSinglePartModules, name);
 }
 
 std::optional<TensorRole> layer_role(LayerKinds kinds, std::string_view name) {
   switch (kinds) {
+    case LayerKinds::kJoinedHeads:
+      return module_role(kJoinedHeadModules, name);
+    case LayerKinds::kKda:
+      return kda_role(name);
     case LayerKinds::kConvolutions:
       return convolution_role(name);
     case LayerKinds::kStateSpaces:
@@ -379,6 +394,14 @@ std::int64_t mlp_width(const Keys& keys, const Family& family, std::int64_t laye
 
 void add_hybrid(const Keys& keys, const Family& family, Json& config) {
   if (family.kinds == LayerKinds::kAlike) {
+    return;
+  }
+  if (family.kinds == LayerKinds::kJoinedHeads) {
+    config["score_function"] = "sigmoid";
+    return;
+  }
+  if (family.kinds == LayerKinds::kKda) {
+    add_kda(keys, config);
     return;
   }
   const auto layers = config["num_hidden_layers"].get<std::int64_t>();

@@ -317,7 +317,7 @@ class Model {
     const DType dtype = role.is_decay ? DType::kFloat32 : plain_target(entry, offset);
     auto shape = shape_of(entry, role);
     if (role.ends_in_one) {
-      shape.push_back(1);
+      shape = {entry.element_count / shape.back(), shape.back(), 1};
     } else if (role.is_flat) {
       shape = {entry.element_count};
     }

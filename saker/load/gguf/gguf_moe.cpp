@@ -213,6 +213,9 @@ void add_experts(const Header& header, const Keys& keys, const Family& family, J
     config[std::string(mixture.dense_layers)] =
         keys.integer("leading_dense_block_count").value_or(0);
   }
+  if (!mixture.choice_flag.empty()) {
+    config[std::string(mixture.choice_flag)] = has_choice_bias(header);
+  }
   add_router(keys, mixture, config);
   const bool has_norms = has_tensor(header, "blk.0.attn_q_norm.weight");
   config["use_qk_norm"] =
@@ -272,11 +275,15 @@ std::vector<TensorRole> expert_roles(const Family& family, std::string_view name
   return roles;
 }
 
-void add_latent_attention(const Header& header, Json& config) {
+void add_latent_attention(const Header& header, const Family& family, Json& config) {
   const Keys keys(header);
   add_latent_sizes(keys, config);
   add_score_factor(keys, config);
-  add_grouped_experts(header, keys, config);
+  if (family.kinds == LayerKinds::kAlike) {
+    add_grouped_experts(header, keys, config);
+  } else {
+    add_experts(header, keys, family, config);
+  }
 }
 
 bool is_behind_layers(const Header& header, std::string_view name) {

@@ -29,9 +29,9 @@ std::optional<std::string> expert_path(const Family& family, std::string_view pa
 // bias of scores, a row. Empty for others.
 std::vector<TensorRole> expert_roles(const Family& family, std::string_view name);
 
-// Adds sizes of latent attention, and of the experts of such models. Sizes of heads are given for
+// Adds sizes of latent attention, and of the experts of models in which all layers have it. Sizes of heads are given for
 // the expanded form or, in the first files, only for that.
-void add_latent_attention(const Header& header, Json& config);
+void add_latent_attention(const Header& header, const Family& family, Json& config);
 
 // True for tensors of layers that predict further tokens.
 bool is_behind_layers(const Header& header, std::string_view name);

@@ -16,7 +16,7 @@ struct ModuleNames {
 };
 
 // Behind "blk.N." and "model.layers.N.".
-inline constexpr std::array<ModuleNames, 24> kLayerModules = {{
+inline constexpr std::array<ModuleNames, 28> kLayerModules = {{
     {"attn_norm", "input_layernorm"},
     {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},
@@ -41,6 +41,10 @@ inline constexpr std::array<ModuleNames, 24> kLayerModules = {{
     {"attn_v_b", "self_attn.unembed_out"},
     {"post_attention_norm", "post_attention_layernorm"},
     {"post_ffw_norm", "post_feedforward_layernorm"},
+    {"nextn.eh_proj", "eh_proj"},
+    {"nextn.enorm", "enorm"},
+    {"nextn.hnorm", "hnorm"},
+    {"nextn.shared_head_norm", "shared_head.norm"},
 }};
 
 inline constexpr std::array<ModuleNames, 5> kModelModules = {{

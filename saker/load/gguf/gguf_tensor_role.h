@@ -36,7 +36,7 @@ struct TensorRole {
   int rotated_heads = 0;     // Its rows are this many heads' rows, in the order of rotated pairs.
   bool plus_one = false;     // A norm's factors; the folder holds them less 1.
   bool is_decay = false;     // -exp(x) of the folder's x.
-  bool ends_in_one = false;  // The folder has a last dimension of 1 more.
+  bool ends_in_one = false;  // The folder has [rows, columns, 1].
   bool is_flat = false;      // The folder has one dimension.
   bool is_row = false;       // The folder has a first dimension of 1, which files may lack.
   ValueHeads rows = {};

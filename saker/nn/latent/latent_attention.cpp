@@ -42,10 +42,13 @@ LatentAttention::LatentAttention(
       inputs_(inputs(weights, options), options.hidden),
       norm_(weights / "kv_a_layernorm", options.rank, options.norm),
       heads_(latent_weights(weights, options)),
-      output_(weights / "o_proj", options.heads * options.value_dim, options.hidden) {
+      output_(weights / options.output, options.heads * options.value_dim, options.hidden) {
   if (options.query_rank > 0) {
     query_norm_.emplace(weights / "q_a_layernorm", options.query_rank, options.norm);
     query_.emplace(weights / "q_b_proj", options.query_rank, query_width(options));
+  }
+  if (options.head_gate) {
+    gate_.emplace(weights / "g_proj", options.hidden, options.heads);
   }
 }
 
@@ -62,7 +65,7 @@ kernels::ResidualNorm LatentAttention::add_to(
 
 std::size_t LatentAttention::nbytes() const {
   const std::size_t by_head = heads_.to_latent.expert_nbytes() + heads_.from_latent.expert_nbytes();
-  return inputs_.nbytes() + (query_ ? query_->nbytes() : 0) +
+  return inputs_.nbytes() + (query_ ? query_->nbytes() : 0) + (gate_ ? gate_->nbytes() : 0) +
          static_cast<std::size_t>(options_.heads) * by_head + output_.nbytes();
 }
 
@@ -94,7 +97,13 @@ mx::array LatentAttention::attend(const mx::array& x, ForwardContext& context, i
   const auto k = mx::concatenate({mx::reshape(latent, {rows, 1, rank}), turned}, 2);
   const auto attended = kernels::attend(q, k, columns(k, 0, rank), spans, options_.attend);
   const auto y = kernels::head_linear(attended, heads_.from_latent);
-  return mx::reshape(y, {rows, options_.heads * options_.value_dim});
+  const mx::Shape whole{rows, options_.heads * options_.value_dim};
+  if (!gate_) {
+    return mx::reshape(y, whole);
+  }
+  const auto gate = mx::sigmoid(mx::astype((*gate_)(x, context.adapters()), mx::float32));
+  const auto gated = mx::multiply(y, mx::expand_dims(gate, 2));
+  return mx::reshape(mx::astype(gated, y.dtype()), whole);
 }
 
 }  // namespace saker::nn

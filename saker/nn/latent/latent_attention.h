@@ -52,6 +52,7 @@ class LatentAttention {
   std::optional<Linear> query_;  // From the queries' latent.
   Norm norm_;
   LatentWeights heads_;
+  std::optional<Linear> gate_;
   Linear output_;
 };
 

@@ -12,6 +12,8 @@
 #include "saker/nn/query_scaling.h"
 #include "saker/nn/weights/weights.h"
 
+#include <string_view>
+
 namespace saker::nn {
 
 struct LatentOptions {
@@ -25,6 +27,8 @@ struct LatentOptions {
   NormOptions norm;  // For latents.
   kernels::AttendOptions attend;
   QueryScaling query_scaling = {};
+  std::string_view output = "o_proj";  // The output projection's name.
+  bool head_gate = false;              // sigmoid(g_proj(x)) scales each head's result.
 
   int row_dim() const { return rank + rope_dim; }  // Elements of a cached row.
 };

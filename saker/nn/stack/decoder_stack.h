@@ -15,6 +15,7 @@
 #include "saker/nn/latent/latent_attention.h"
 #include "saker/nn/layer_inputs.h"
 #include "saker/nn/norm.h"
+#include "saker/nn/recurrent/kda.h"
 #include "saker/nn/recurrent/mamba2.h"
 #include "saker/nn/recurrent/short_convolution.h"
 #include "saker/nn/shared_attention.h"
@@ -33,6 +34,7 @@ using LayerMixer = std::variant<
     SharedAttention,
     LatentAttention,
     GatedDeltaNet,
+    Kda,
     ShortConvolution,
     Mamba2,
     GatedMlp,

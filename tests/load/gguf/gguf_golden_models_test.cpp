@@ -3,6 +3,7 @@
 // they give the goldens' logits.
 #include "saker/load/checkpoint.h"
 #include "saker/models/model.h"
+#include "saker/models/mtp.h"
 #include "saker/nn/forward_context.h"
 
 #include <gtest/gtest.h>
@@ -34,6 +35,7 @@ INSTANTIATE_TEST_SUITE_P(
     GgufGoldenModels,
     ::testing::Values(
         "afmoe",
+        "bailing_moe_v2",
         "cohere2",
         "cohere2_moe",
         "deepseek_v2",
@@ -46,6 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
         "glm4_moe",
         "gpt_oss_published",
         "granite",
+        "kimi_linear",
         "granitemoe",
         "granitemoehybrid",
         "granitemoehybrid_moe",
@@ -68,6 +71,29 @@ INSTANTIATE_TEST_SUITE_P(
     ),
     [](const auto& test) { return std::string(test.param); }
 );
+
+// What the head gives for the second of two tokens.
+mx::array drafted(const LoadedCheckpoint& loaded) {
+  const mx::array ids({5, 9, 33}, mx::int32);
+  auto cache = loaded.model->make_cache({});
+  nn::ForwardContext context({{&cache, 3}});
+  const auto rows = loaded.model->forward(ids, context);
+  auto own_cache = loaded.mtp->make_cache({});
+  nn::ForwardContext own({{&own_cache, 2}});
+  return loaded.mtp->forward(
+      mx::slice(ids, {1}, {3}), mx::slice(rows, {0, 0}, {2, rows.shape(1)}), own, *loaded.model
+  );
+}
+
+TEST(GgufHeads, LieInTheLayerBehindTheLast) {
+  const auto golden = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden";
+  const auto file = load_checkpoint(golden / "gguf/models/mtp_glm4_moe.gguf", {}, true);
+  const auto folder = load_checkpoint(golden / "mtp/glm4_moe", {}, true);
+  ASSERT_NE(file.mtp, nullptr);
+  ASSERT_NE(folder.mtp, nullptr);
+  auto difference = mx::max(mx::abs(mx::subtract(drafted(file), drafted(folder))));
+  EXPECT_LT(difference.item<float>(), 3e-5F);
+}
 
 }  // namespace
 }  // namespace saker::load::gguf

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bodies of recurrent operations: of the gated delta rule (see kernels/gated_delta.h), and of the
-// convolution and the scan beside it (kernels/selective_scan.h). A body sees one head of the rows of
+// Bodies of recurrent operations: of the gated delta rule (see kernels/gated_delta.h and kda.h), and
+// of the convolution and the scan beside it (kernels/selective_scan.h). A body sees one head of the rows of
 // one sequence and takes the rows in order. So bits depend neither on where a sequence is cut nor
 // on what runs beside it.
 
@@ -42,6 +42,19 @@ struct DeltaHead {
   std::ptrdiff_t gate_stride;
   float* out;  // Rows of [value_dim].
   std::ptrdiff_t out_stride;
+  // Rows of [key_dim] in place of `decay`: one decay per row of S. Null: none.
+  const float* key_decays = nullptr;
+  std::ptrdiff_t key_decay_stride = 0;
+};
+
+// out[i] = exp(-rate softplus(steps[i] + bias[i])); with a lower bound, exp(lower_bound *
+// sigmoid(rate (steps[i] + bias[i]))).
+struct DecayRow {
+  const float* steps;
+  const float* bias;
+  float rate;
+  float* out;
+  float lower_bound = 0.0F;  // 0: none.
 };
 
 struct ScanHead;  // scan_bodies.h
@@ -50,6 +63,7 @@ struct DeltaBodies {
   void (*convolve)(const ConvolvedRow& row, int width);
   // x *= scale / sqrt(sum of squares + eps)
   void (*normalize)(float* x, int width, float eps, float scale);
+  void (*decay)(const DecayRow& row, int width);
   // REQUIRES: at least one row.
   void (*run_head)(const DeltaHead& head);
   // REQUIRES: at least one row.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/dispatch/delta_bodies.h"
 #include "saker/kernels/cpu/recurrent/key_sums.h"
+#include "saker/kernels/cpu/recurrent/softplus.h"
 #include "saker/kernels/cpu/simd/row_vectors.h"
 #include "saker/kernels/cpu/simd/unroll.h"
 #include "saker/kernels/cpu/simd/vec_curves.h"
@@ -27,10 +28,24 @@ void normalize(float* x, int width, float eps, float scale) {
   });
 }
 
+void decay(const DecayRow& row, int width) {
+  const F32x16 rate = broadcast(row.rate);
+  const F32x16 negative_rate = broadcast(-row.rate);
+  const F32x16 bound = broadcast(row.lower_bound);
+  const bool is_bounded = row.lower_bound != 0.0F;
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 step = add(load_lanes(row.steps + i, lanes), load_lanes(row.bias + i, lanes));
+    const F32x16 exponent =
+        is_bounded ? logistic_times(bound, mul(rate, step)) : mul(negative_rate, softplus(step));
+    store_lanes(row.out + i, exp(exponent), lanes);
+  });
+}
+
 // Values [first, first + kVectors * 16) of a head; the last vector has `lanes` lanes. While rows
 // change it, their part of the state is a dense copy [key_dim][kVectors * 16]. Rows of the whole
-// state are often a power of two apart and would evict each other from L1.
-template <int kVectors>
+// state are often a power of two apart and would evict each other from L1. `kByKey`: each key has a
+// decay of its own.
+template <int kVectors, bool kByKey>
 class ValueColumns {
  public:
   ValueColumns(const DeltaHead& head, int first, int lanes)
@@ -51,11 +66,22 @@ class ValueColumns {
 
   int lanes(int vector) const { return vector + 1 < kVectors ? kWidth : lanes_; }
 
+  // Decays of a row's keys; null: it has one for all.
+  const float* key_decays(int row) const {
+    return kByKey ? head_.key_decays + row * head_.key_decay_stride : nullptr;
+  }
+
+  // The weight of a key's row of the state, which has not decayed yet, in S^T k.
+  static float weight_of(const float* k, const float* decays, int key) {
+    return kByKey ? k[key] * decays[key] : k[key];
+  }
+
   // Copies the state; returns S^T k for the first row's key.
   Sums read_state() {
     Sums known;
+    const float* const decays = key_decays(0);
     each_key(head_.key_dim, [&](int key, auto half) {
-      const F32x16 weight = broadcast(head_.k[key]);
+      const F32x16 weight = broadcast(weight_of(head_.k, decays, key));
       const float* from = head_.from + std::ptrdiff_t{key} * head_.value_dim + first_;
       unroll<kVectors>([&](auto i) {
         const F32x16 state = load_lanes(from + i.kValue * kWidth, lanes(i.kValue));
@@ -71,12 +97,16 @@ class ValueColumns {
     const float* q = head_.q + row * head_.stride;
     const float* k = head_.k + row * head_.stride;
     const float* v = head_.v + row * head_.stride + first_;
-    const float* next_k = row + 1 < head_.rows ? k + head_.stride : k;
-    const F32x16 decay = broadcast(head_.decay[row * head_.gate_stride]);
+    const int next = row + 1 < head_.rows ? row + 1 : row;
+    const float* next_k = head_.k + next * head_.stride;
+    const float* const decays = key_decays(row);
+    const float* const next_decays = key_decays(next);
+    const F32x16 decay = kByKey ? zero() : broadcast(head_.decay[row * head_.gate_stride]);
     const F32x16 beta = broadcast(head_.beta[row * head_.gate_stride]);
     F32x16 news[kVectors];
     unroll<kVectors>([&](auto i) {
-      const F32x16 expected = mul(decay, known_.total(i.kValue));
+      const F32x16 total = known_.total(i.kValue);
+      const F32x16 expected = kByKey ? total : mul(decay, total);
       const F32x16 value = load_lanes(v + i.kValue * kWidth, lanes(i.kValue));
       news[i.kValue] = mul(sub(value, expected), beta);
     });
@@ -86,9 +116,10 @@ class ValueColumns {
     each_key(head_.key_dim, [&](int key, auto half) {
       const F32x16 written = broadcast(k[key]);
       const F32x16 asked = broadcast(q[key]);
-      const F32x16 asked_next = broadcast(next_k[key]);
+      const F32x16 asked_next = broadcast(weight_of(next_k, next_decays, key));
+      const F32x16 own_decay = kByKey ? broadcast(decays[key]) : decay;
       unroll<kVectors>([&](auto i) {
-        const F32x16 kept = mul(decay, load(columns + key * kStride + i.kValue * kWidth));
+        const F32x16 kept = mul(own_decay, load(columns + key * kStride + i.kValue * kWidth));
         const F32x16 state = fma(written, news[i.kValue], kept);
         store(columns + key * kStride + i.kValue * kWidth, state);
         read.add_product(half.kValue, i.kValue, state, asked);
@@ -121,24 +152,30 @@ class ValueColumns {
 };
 
 // Runs the values from `first` on, kVectors vectors at a time; returns the first one that is left.
-template <int kVectors>
+template <int kVectors, bool kByKey>
 int run_columns(const DeltaHead& head, int first) {
   static_assert(kVectors * kWidth <= kDeltaColumns);
   for (; first + kVectors * kWidth <= head.value_dim; first += kVectors * kWidth) {
-    ValueColumns<kVectors>(head, first, kWidth).run();
+    ValueColumns<kVectors, kByKey>(head, first, kWidth).run();
   }
   return first;
 }
 
-void run_head(const DeltaHead& head) {
+template <bool kByKey>
+void run_all_columns(const DeltaHead& head) {
   // Many rows: as many vectors as keep a row's sums in registers. A single row is bound by memory,
   // and long pieces of the state's rows load faster.
   constexpr int kForMany = kWideRegisters ? 2 : 1;
-  int first = head.rows == 1 ? run_columns<4>(head, 0) : run_columns<kForMany>(head, 0);
-  first = run_columns<1>(head, first);
+  int first =
+      head.rows == 1 ? run_columns<4, kByKey>(head, 0) : run_columns<kForMany, kByKey>(head, 0);
+  first = run_columns<1, kByKey>(head, first);
   if (first < head.value_dim) {
-    ValueColumns<1>(head, first, head.value_dim - first).run();
+    ValueColumns<1, kByKey>(head, first, head.value_dim - first).run();
   }
+}
+
+void run_head(const DeltaHead& head) {
+  head.key_decays != nullptr ? run_all_columns<true>(head) : run_all_columns<false>(head);
 }
 
 }  // namespace
@@ -147,6 +184,6 @@ void scan_head(const ScanHead& head);  // scan.cpp
 
 extern const DeltaBodies delta_bodies;
 
-const DeltaBodies delta_bodies = {convolve, normalize, run_head, scan_head};
+const DeltaBodies delta_bodies = {convolve, normalize, decay, run_head, scan_head};
 
 }  // namespace saker::kernels::SAKER_ISA
