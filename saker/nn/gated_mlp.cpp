@@ -43,9 +43,10 @@ kernels::ResidualNorm GatedMlp::add_to(
 }
 
 std::optional<kernels::MlpBlock> GatedMlp::block(const RowContext& adapters) const {
-  if (!gated_) {
-    return std::nullopt;
-  }
+  return gated_ ? products(adapters) : std::nullopt;
+}
+
+std::optional<kernels::MlpBlock> GatedMlp::products(const RowContext& adapters) const {
   const auto gate_up = gate_up_.projection(adapters);
   const auto down = down_.projection(adapters);
   if (!gate_up || !down) {
