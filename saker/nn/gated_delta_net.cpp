@@ -2,8 +2,10 @@
 #include "saker/nn/gated_delta_net.h"
 
 #include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/recurrent/delta_block.h"
 #include "saker/nn/recurrent_rows.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -94,6 +96,15 @@ std::vector<kernels::ColumnRange> output_order(
   return order;
 }
 
+// The pass's spans with this layer's states.
+std::vector<kernels::DeltaSpan> delta_spans(const ForwardContext& context, int layer) {
+  std::vector<kernels::DeltaSpan> spans;
+  for (const auto& span : recurrent_spans(context, layer)) {
+    spans.push_back({span.first_row, span.row_count, {span.state[0], span.state[1]}});
+  }
+  return spans;
+}
+
 }  // namespace
 
 GatedDeltaNet::GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& options)
@@ -111,6 +122,30 @@ mx::array GatedDeltaNet::operator()(const mx::array& x, ForwardContext& context,
 kernels::ResidualNorm GatedDeltaNet::add_to(
     const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
 ) const {
+  const auto& adapters = context.adapters();
+  const auto inputs = inputs_.projection(adapters);
+  const auto output = output_.projection(adapters);
+  const auto rows = recurrent_spans(context, layer);
+  const auto spans = delta_spans(context, layer);
+  const bool is_whole = inputs && output && order_.empty() && adapters.base_only() &&
+                        std::ranges::none_of(rows, is_replayed);
+  if (is_whole) {
+    const auto next = target.next();
+    const kernels::DeltaBlock block{
+        *inputs, weights_, shape_, spans, norm_.weight(), norm_.eps(), *output
+    };
+    if (kernels::runs_delta_block(x, block, next)) {
+      auto result = kernels::delta_block(x, block, next);
+      const auto caches = context.recurrent(layer);
+      for (std::size_t i = 0; i < caches.size(); ++i) {
+        auto& state = result.states[i];
+        caches[i]->advance(
+            spans[i].row_count, {std::move(state.inputs), std::move(state.memory)}, nullptr
+        );
+      }
+      return target.norm.changed(std::move(result.rows), adapters);
+    }
+  }
   return output_.add_to(target, attend(x, context, layer), context.adapters());
 }
 
@@ -135,14 +170,7 @@ mx::array GatedDeltaNet::attend(const mx::array& x, ForwardContext& context, int
   const auto parts = project(x, context.adapters());
   const kernels::DeltaInputs inputs{.rows = parts[0], .a = parts[3], .b = parts[2]};
   const auto caches = context.recurrent(layer);
-  std::vector<kernels::DeltaSpan> spans;
-  int first_row = 0;
-  for (std::size_t i = 0; i < caches.size(); ++i) {
-    const auto& state = caches[i]->state();
-    const int count = context.spans()[i].row_count;
-    spans.push_back({first_row, count, {state[0], state[1]}});
-    first_row += count;
-  }
+  const auto spans = delta_spans(context, layer);
   auto result = kernels::gated_delta(inputs, weights_, shape_, spans);
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const kernels::DeltaSpan& span = spans[i];

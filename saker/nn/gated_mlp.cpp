@@ -67,7 +67,11 @@ kernels::ResidualNorm GatedMlp::add_to(
 }
 
 std::optional<kernels::MlpBlock> GatedMlp::block(const RowContext& adapters) const {
-  if (!gated_ || input_factors_) {
+  return gated_ ? products(adapters) : std::nullopt;
+}
+
+std::optional<kernels::MlpBlock> GatedMlp::products(const RowContext& adapters) const {
+  if (input_factors_) {
     return std::nullopt;
   }
   const auto gate_up = gate_up_.projection(adapters);

@@ -40,10 +40,13 @@ class GatedMlp {
       const ResidualTarget& target, const mx::array& x, const RowContext& adapters
   ) const;
 
+  // Its products, without gates too; nullopt if adapters change them.
+  std::optional<kernels::MlpBlock> products(const RowContext& adapters) const;
+
   std::size_t nbytes() const { return gate_up_.nbytes() + down_.nbytes(); }
 
  private:
-  // The whole part as one operation; nullopt if adapters, formats or a missing gate part it.
+  // The whole part as one operation; nullopt if adapters or a missing gate part it.
   std::optional<kernels::MlpBlock> block(const RowContext& adapters) const;
   // x [N, hidden] -> [N, intermediate]
   mx::array activated(const mx::array& x, const RowContext& adapters) const;

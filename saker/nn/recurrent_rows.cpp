@@ -47,7 +47,7 @@ void advance_states(
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const kernels::RecurrentSpan& span = spans[i];
     cache::RecurrentCache::Replay of_span;
-    if (span.row_count > 1 && span.row_count <= kReplayedRows) {
+    if (is_replayed(span)) {
       of_span = [replay, span](int count) { return replay(span, count); };
     }
     caches[i]->advance(span.row_count, std::move(states[i]), std::move(of_span));

@@ -30,7 +30,13 @@ std::vector<kernels::RecurrentSpan> recurrent_spans(const ForwardContext& contex
 using ReplaySpan =
     std::function<kernels::StateArrays(const kernels::RecurrentSpan& span, int count)>;
 
-// Advances this layer's caches to `states`, one per span. `replay` is kept for short spans.
+// True if rows of a span may be rolled back, by a replay of its inputs.
+inline bool is_replayed(const kernels::RecurrentSpan& span) {
+  return span.row_count > 1 && span.row_count <= kReplayedRows;
+}
+
+// Advances this layer's caches to `states`, one per span. `replay` is kept for spans of which
+// rows may be rolled back.
 void advance_states(
     ForwardContext& context,
     int layer,

@@ -53,9 +53,13 @@ std::int32_t Sampler::choose(
     std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
 ) {
   process(logits, context);
-  const bool greedy = options_.temperature < kColdest;
-  const BlockedRow row(greedy ? std::span<const float>() : logits);
-  const float max = greedy ? max_logit(logits) : row.max();
+  if (options_.temperature < kColdest) {
+    const std::int32_t best = best_token(logits);
+    check_max(logits[static_cast<std::size_t>(best)], position);
+    return best;
+  }
+  const BlockedRow row(logits);
+  const float max = row.max();
   check_max(max, position);
   if (is_certain(max)) {
     return best_token(logits);

@@ -116,6 +116,72 @@ struct Mixture {
   }
 };
 
+// A shared expert: its operands, and the weights that they refer to.
+struct Shared {
+  std::vector<PackedWeight> gate_up;
+  std::vector<PackedWeight> down;
+  std::vector<PackedWeight> share;
+  std::optional<mx::array> gate_up_bias;
+  std::optional<mx::array> down_bias;
+  std::optional<mx::array> share_bias;
+  bool is_averaged;
+
+  // Gates and ups are one weight in the first format, or one each in the first two. `rows` of gates
+  // and ups: 2 * width, or width without gates.
+  Shared(const std::vector<WeightFormat>& formats, int width, int rows, std::uint64_t seed)
+      : down({packed(formats.back(), kHidden, width, seed + 1)}), is_averaged(seed % 5 == 0) {
+    if (formats.size() > 1 && rows > width) {
+      gate_up = {
+          packed(formats[0], width, kHidden, seed), packed(formats[1], width, kHidden, seed)
+      };
+    } else {
+      gate_up = {packed(formats[0], rows, kHidden, seed)};
+    }
+    if (seed % 2 == 0) {
+      share = {packed(kFloats, 1, kHidden, seed + 2)};
+    }
+    if (seed % 3 == 0) {
+      gate_up_bias = mx::flatten(random_rows(1, rows, seed));
+      down_bias = mx::flatten(random_rows(1, kHidden, seed));
+      share_bias = mx::flatten(random_rows(1, 1, seed));
+    }
+  }
+
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+
+  static PackedWeight packed(
+      const WeightFormat& format, int rows, int columns, std::uint64_t seed
+  ) {
+    return PackedWeight::pack({random_weight(format, rows, columns, seed)}, format);
+  }
+
+  SharedExpert operands() const {
+    return {
+        {gate_up, gate_up_bias},
+        {down, down_bias},
+        share.empty() ? std::nullopt : std::optional(Projection{share, share_bias}),
+        is_averaged,
+    };
+  }
+
+  // A mixture's result with this expert's.
+  mx::array added_to(const mx::array& routed, const mx::array& x, Activation activation) const {
+    const SharedExpert all = operands();
+    const auto merged = linear(x, all.gate_up);
+    const auto activated = merged.shape(1) == down.front().columns()
+                               ? kernels::activation(merged, activation)
+                               : gated_activation(merged, activation);
+    auto result = linear(activated, all.down);
+    if (all.share) {
+      const auto factor = kernels::activation(linear(x, *all.share), Activation::kLogistic);
+      result = mx::multiply(result, factor);
+    }
+    const auto sum = mx::add(routed, result);
+    return is_averaged ? mx::multiply(sum, mx::array(0.5F)) : sum;
+  }
+};
+
 NextNorm random_next(int rows, std::uint64_t seed) {
   return {
       .stream = random_rows(rows, kHidden, seed),
@@ -212,6 +278,47 @@ TEST_P(ExpertsBlockTest, RunsExpertsWithoutGates) {
   }
 }
 
+// The shared expert's products join the mixture's where rows are few, and run before them where
+// they are many.
+TEST_P(ExpertsBlockTest, ASharedExpertJoins) {
+  EXPECT_TRUE(rc::check("a shared expert joins", [] {
+    const auto formats = *rc::gen::container<std::vector<WeightFormat>>(
+        *rc::gen::inRange(1, 4), rc::gen::elementOf(all_formats())
+    );
+    const int experts = *rc::gen::inRange(1, 8);
+    const int count = *rc::gen::inRange(1, 60);
+    const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
+    Mixture mixture(formats, experts, *rc::gen::inRange(1, experts + 1), true, seed);
+    const int width = *rc::gen::element(256, 512);
+    const Shared shared(formats, width, 2 * width, seed);
+    mixture.block.shared.emplace(shared.operands());
+    const auto x = random_rows(count, kHidden, seed);
+    set_threads(*rc::gen::inRange(1, 5));
+    RC_ASSERT(runs_experts_block(x, mixture.block));
+    const auto together = to_vector(experts_block(x, mixture.block));
+    const auto apart = shared.added_to(mixture.apart(x), x, mixture.block.activation);
+    RC_ASSERT(same_bits(together, to_vector(apart)));
+    const int row = *rc::gen::inRange(0, count);
+    const auto alone = experts_block(mx::slice(x, {row, 0}, {row + 1, kHidden}), mixture.block);
+    const auto* expected = together.data() + static_cast<std::ptrdiff_t>(row) * kHidden;
+    RC_ASSERT(std::memcmp(to_vector(alone).data(), expected, kHidden * sizeof(float)) == 0);
+  }));
+}
+
+TEST_P(ExpertsBlockTest, ASharedExpertMayHaveNoGates) {
+  Mixture mixture({kFourBits}, 5, 2, true, 3);
+  mixture.block.gate_up = ExpertWeights::pack(random_parts({kFourBits}, 5, {kWide}, kHidden, 8));
+  mixture.block.activation = Activation::kRelu2;
+  const Shared shared({kFourBits}, 512, 512, 2);
+  mixture.block.shared.emplace(shared.operands());
+  for (const int rows : {1, 3, 40}) {
+    const auto x = random_rows(rows, kHidden, 6);
+    ASSERT_TRUE(runs_experts_block(x, mixture.block));
+    const auto apart = shared.added_to(mixture.apart(x), x, Activation::kRelu2);
+    EXPECT_TRUE(same_bits(to_vector(experts_block(x, mixture.block)), to_vector(apart)));
+  }
+}
+
 TEST_P(ExpertsBlockTest, FollowsTheRoutersRules) {
   Mixture mixture({kFourBits}, 6, 2, true, 1);
   const auto x = random_rows(9, kHidden, 6);
@@ -263,6 +370,13 @@ TEST(ExpertsBlock, RefusesWhatDoesNotFit) {
   ExpertsBlock turned = mixture.block;
   turned.gate_up = ExpertWeights::pack(random_parts({kFourBits}, 4, {3 * kWide}, kHidden, 1));
   EXPECT_THROW(experts_block(random_rows(2, kHidden, 1), turned), Error);
+}
+
+TEST(ExpertsBlock, RefusesASharedExpertThatDoesNotFit) {
+  Mixture mixture({kFourBits}, 4, 2, true, 1);
+  const Shared shared({kFourBits}, 256, 384, 2);
+  mixture.block.shared.emplace(shared.operands());
+  EXPECT_THROW(experts_block(random_rows(2, kHidden, 1), mixture.block), Error);
 }
 
 TEST(ExpertsBlock, RunsOnlyOnTheProcessor) {

@@ -110,8 +110,8 @@ Moe::Moe(const Weights& weights, const MoeOptions& published, const Weights& bes
 
 mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto whole = block(x, adapters);
-  const auto routed = whole ? kernels::experts_block(x, *whole) : parted(x, x, adapters);
-  return shared_ ? with_shared(routed, x, adapters) : routed;
+  const auto sum = whole ? kernels::experts_block(x, *whole) : parted(x, x, adapters);
+  return has_shared(whole) ? sum : with_shared(sum, x, adapters);
 }
 
 mx::array Moe::operator()(
@@ -121,16 +121,19 @@ mx::array Moe::operator()(
   if (whole) {
     whole->router_rows = router_rows;
   }
-  const bool runs = whole && kernels::runs_experts_block(x, *whole);
-  const auto routed = runs ? kernels::experts_block(x, *whole) : parted(x, router_rows, adapters);
-  return shared_ ? with_shared(routed, x, adapters) : routed;
+  if (!whole || !kernels::runs_experts_block(x, *whole)) {
+    const auto routed = parted(x, router_rows, adapters);
+    return shared_ ? with_shared(routed, x, adapters) : routed;
+  }
+  const auto sum = kernels::experts_block(x, *whole);
+  return has_shared(whole) ? sum : with_shared(sum, x, adapters);
 }
 
 kernels::ResidualNorm Moe::add_to(
     const ResidualTarget& target, const mx::array& x, const RowContext& adapters
 ) const {
-  const auto whole = shared_ ? std::nullopt : block(x, adapters);
-  if (!whole) {
+  const auto whole = block(x, adapters);
+  if (!whole || !has_shared(whole)) {
     return target.add((*this)(x, adapters), adapters);
   }
   const auto next = target.next();
@@ -152,7 +155,23 @@ std::optional<kernels::ExpertsBlock> Moe::block(const mx::array& x, const RowCon
       options_.activation,
       down_.weights(),
   };
+  if (const auto shared = shared_expert(adapters)) {
+    whole.shared.emplace(*shared);
+  }
   return kernels::runs_experts_block(x, whole) ? std::optional(std::move(whole)) : std::nullopt;
+}
+
+bool Moe::has_shared(const std::optional<kernels::ExpertsBlock>& whole) const {
+  return !shared_ || (whole && whole->shared);
+}
+
+std::optional<kernels::SharedExpert> Moe::shared_expert(const RowContext& adapters) const {
+  const auto mlp = shared_ ? shared_->products(adapters) : std::nullopt;
+  const auto share = shared_gate_ ? shared_gate_->projection(adapters) : std::nullopt;
+  if (!mlp || share.has_value() != shared_gate_.has_value()) {
+    return std::nullopt;
+  }
+  return kernels::SharedExpert{mlp->gate_up, mlp->down, share, options_.shared.averaged};
 }
 
 mx::array Moe::parted(const mx::array& x, const mx::array& router_rows, const RowContext& adapters)

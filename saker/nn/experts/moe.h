@@ -40,10 +40,13 @@ class Moe {
   std::size_t nbytes() const;
 
  private:
-  // Router and experts as one operation on x; nullopt if the device, adapters or an observer part
-  // it.
+  // Router and experts as one operation on x, with the shared expert unless adapters change it;
+  // nullopt if the device, adapters or an observer part it.
   std::optional<kernels::ExpertsBlock> block(const mx::array& x, const RowContext& adapters) const;
-  // As the block, one operation after the other.
+  // True if the block's result has all that this layer adds.
+  bool has_shared(const std::optional<kernels::ExpertsBlock>& whole) const;
+  std::optional<kernels::SharedExpert> shared_expert(const RowContext& adapters) const;
+  // As the block without the shared expert, one operation after the other.
   mx::array parted(const mx::array& x, const mx::array& router_rows, const RowContext& adapters)
       const;
   mx::array with_shared(const mx::array& routed, const mx::array& x, const RowContext& adapters)

@@ -4,6 +4,7 @@
 #include "saker/kernels/ops/recurrent/short_convolution.h"
 #include "saker/nn/recurrent_rows.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace saker::nn {
@@ -21,6 +22,19 @@ mx::array ShortConvolution::operator()(const mx::array& x, ForwardContext& conte
 kernels::ResidualNorm ShortConvolution::add_to(
     const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
 ) const {
+  const auto& adapters = context.adapters();
+  const auto input = input_.projection(adapters);
+  const auto output = output_.projection(adapters);
+  const auto spans = recurrent_spans(context, layer);
+  if (input && output && std::ranges::none_of(spans, is_replayed)) {
+    const auto next = target.next();
+    const kernels::ConvolutionBlock block{*input, weights_, spans, *output};
+    if (kernels::runs_convolution_block(x, block, next)) {
+      auto result = kernels::convolution_block(x, block, next);
+      advance_states(context, layer, spans, std::move(result.states), nullptr);
+      return target.norm.changed(std::move(result.rows), adapters);
+    }
+  }
   return output_.add_to(target, convolved(x, context, layer), context.adapters());
 }
 

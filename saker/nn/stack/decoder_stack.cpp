@@ -5,6 +5,7 @@
 #include "saker/kernels/gpu/backend.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -33,7 +34,8 @@ void check_captured_layers(const ForwardContext& context, std::size_t layer_coun
 }
 
 // MLX builds a whole pass before it runs anything. To overlap the two, we start layers early. A
-// short pass starts after two layers, if there are more; CPU only, since a GPU gains nothing. A
+// short pass starts after 1, 2, 4, ... layers; CPU only, since a GPU gains nothing. So little is
+// built before the first layer runs, and no thread is left without a layer while others are built. A
 // long pass starts after every layer on CPU and every second one on GPU. On CPU it also waits for
 // the layer before: MLX allocates a result when it queues the operation, up to a hundred operations
 // ahead. That is the memory of many layers.
@@ -41,11 +43,11 @@ void start_layers(
     ForwardContext& context, const kernels::ResidualNorm& state, std::size_t built, std::size_t all
 ) {
   constexpr int kLongPass = 64;
-  constexpr std::size_t kFewLayers = 2;
+  constexpr std::size_t kGpuLayers = 2;
   const bool on_cpu = kernels::on_cpu();
   const bool long_pass = context.row_count() >= kLongPass;
-  const bool starts =
-      long_pass ? on_cpu || built % kFewLayers == 0 : on_cpu && built == kFewLayers && built < all;
+  const bool starts = long_pass ? on_cpu || built % kGpuLayers == 0
+                                : on_cpu && std::has_single_bit(built) && built < all;
   if (starts) {
     context.started.start(state.sum, state.normed);
   }

@@ -26,8 +26,9 @@ class Sources {
       left_[i].store(0, std::memory_order_relaxed);
     }
     for (const Cut& cut : first.cuts) {
-      left(feeds[static_cast<std::size_t>(cut.index)])
-          .fetch_add(cut.tiles(), std::memory_order_relaxed);
+      if (const int fed = feeds[static_cast<std::size_t>(cut.index)]; fed != kFeedsNone) {
+        left(fed).fetch_add(cut.tiles(), std::memory_order_relaxed);
+      }
     }
   }
 
@@ -97,7 +98,7 @@ void multiply_chain(const LinearBodies& bodies, const ProductChain& chain) {
     if (turn < first_tiles) {
       const Cut& cut = first.multiply(bodies, tile_of_turn(turn, first_tiles, parts));
       const int fed = chain.feeds[static_cast<std::size_t>(cut.index)];
-      if (sources.finish_tile(fed)) {
+      if (fed != kFeedsNone && sources.finish_tile(fed)) {
         chain.between(fed);
         second.prepare(bodies, second.cuts.cuts[static_cast<std::size_t>(fed)]);
         sources.set_ready(fed);

@@ -12,9 +12,12 @@
 
 namespace saker::kernels {
 
+inline constexpr int kFeedsNone = -1;
+
 struct ProductChain {
   std::span<const RowProduct> first;
-  std::span<const int> feeds;  // The product of `second` that each of `first` is a source of.
+  // The product of `second` that each of `first` is a source of, or kFeedsNone.
+  std::span<const int> feeds;
   // Each has a source, and memory of its own as x; none has `make`.
   std::span<const RowProduct> second;
   // Writes x of second[index] from the results of its sources. Called once for each, on the thread

@@ -315,6 +315,13 @@ void ExpertWeights::check_orders(const LinearBodies& bodies) const {
   }
 }
 
+bool ExpertWeights::stays_in_file() const {
+  // Experts have one format, or nearly so. To look at all of them would take longer than it saves.
+  return std::ranges::any_of(packed_->front(), [](const PackedWeight& part) {
+    return part.storage().matrix.in_place();
+  });
+}
+
 void ExpertWeights::ask_for_pages(int expert) const {
   for (const PackedWeight& part : (*packed_)[static_cast<std::size_t>(expert)]) {
     if (part.storage().matrix.in_place()) {

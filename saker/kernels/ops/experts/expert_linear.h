@@ -54,6 +54,8 @@ class ExpertWeights {
 
   int columns() const { return packed_->front().front().columns(); }  // K
 
+  // True if weights stay in the checkpoint's file.
+  bool stays_in_file() const;
   // Asks for an expert's pages all at once, if its weights stay in the checkpoint's file. CPU only.
   void ask_for_pages(int expert) const;
 

@@ -9,27 +9,6 @@
 #include <numeric>
 
 namespace saker::kernels {
-namespace {
-
-// A row's sum, one product after the other in order of rank.
-void combine_row(
-    const float* y, std::span<const int> places, const float* weights, int width, float* out
-) {
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    const float* from = y + static_cast<std::ptrdiff_t>(places[rank]) * width;
-    const float factor = weights[rank];
-    if (rank == 0) {
-      std::transform(from, from + width, out, [factor](float value) { return factor * value; });
-    } else {
-      std::transform(from, from + width, out, out, [factor](float value, float sum) {
-        return sum + factor * value;
-      });
-    }
-  }
-}
-
-}  // namespace
-
 void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) {
   const auto expert_of = [&](int id) {
     return static_cast<std::size_t>(id >= 0 && id < experts ? id : experts);
@@ -65,6 +44,28 @@ std::vector<int> places_of_pairs(std::span<const int> pairs) {
     places[static_cast<std::size_t>(pairs[place])] = static_cast<int>(place);
   }
   return places;
+}
+
+void combine_row(
+    const float* y, std::span<const int> places, const float* weights, int width, float* out
+) {
+  // Sums of some columns stay in registers while products of all ranks are added.
+  constexpr int kColumns = 32;
+  for (int first = 0; first < width; first += kColumns) {
+    const int count = std::min(kColumns, width - first);
+    float sums[kColumns] = {};
+    for (std::size_t rank = 0; rank < places.size(); ++rank) {
+      const float* from = y + static_cast<std::ptrdiff_t>(places[rank]) * width + first;
+      const float factor = weights[rank];
+      const auto add = [&](int columns) {
+        for (int i = 0; i < columns; ++i) {
+          sums[i] = rank == 0 ? factor * from[i] : sums[i] + factor * from[i];
+        }
+      };
+      count == kColumns ? add(kColumns) : add(count);
+    }
+    std::copy_n(sums, count, out + first);
+  }
 }
 
 void combine_rows(

@@ -41,6 +41,11 @@ std::vector<ExpertRun> runs_of(std::span<const int> sorted);
 // The place of each pair.
 std::vector<int> places_of_pairs(std::span<const int> pairs);
 
+// A row's sum: its products y at `places`, weighted, one after the other in order of rank.
+void combine_row(
+    const float* y, std::span<const int> places, const float* weights, int width, float* out
+);
+
 // Sums of `rows` rows, on all threads. y [P, width] is in sorted order, `places` and `weights` are in
 // order of pairs; out [rows, width].
 void combine_rows(

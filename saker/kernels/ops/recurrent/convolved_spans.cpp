@@ -19,7 +19,7 @@ std::vector<SpanArrays> span_arrays(
     std::vector<mx::array>& outputs
 ) {
   std::size_t from = inputs.size() - spans.size() * arrays;
-  std::size_t to = 1;
+  std::size_t to = outputs.size() - spans.size() * arrays;
   std::vector<SpanArrays> result;
   result.reserve(spans.size());
   for (const auto& [first_row, row_count] : spans) {

@@ -27,7 +27,7 @@ struct SpanArrays {
 using SpanRows = std::vector<std::pair<int, int>>;
 
 // The spans of an operation whose inputs end with the states' arrays, `arrays` per span, and whose
-// outputs are the rows and then the states.
+// outputs end with the states after them.
 std::vector<SpanArrays> span_arrays(
     const SpanRows& spans,
     std::size_t arrays,

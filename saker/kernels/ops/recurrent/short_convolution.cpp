@@ -7,12 +7,16 @@
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/linear_task.h"
+#include "saker/kernels/ops/norm_stage.h"
 #include "saker/kernels/ops/recurrent/convolved_spans.h"
 #include "saker/kernels/ops/strided_rows.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace saker::kernels {
 namespace {
@@ -33,11 +37,9 @@ struct ShortConvolutionTask {
   SpanConvolution convolution;
   std::vector<SpanArrays> spans;
   int row_count;
-  StridedRows rows;
-  float* out;
 
-  void operator()() {
-    const HeadRows x = rows.resolve();
+  // Rows x [N, 3 C] -> out [N, C].
+  void operator()(const HeadRows& x, float* out) const {
     const int channels = convolution.channels;
     // The stream's thread keeps this memory, so that passes do not fault in fresh pages each time.
     thread_local AlignedBytes memory;
@@ -68,25 +70,74 @@ struct ShortConvolutionTask {
   }
 };
 
+// The task of an operation whose inputs have the weights from number `first` on and end with the
+// states.
+ShortConvolutionTask task_of(
+    std::size_t first,
+    bool has_bias,
+    const SpanRows& spans,
+    const std::vector<mx::array>& inputs,
+    std::vector<mx::array>& outputs
+) {
+  const mx::array& taps = inputs[first];
+  return {
+      .convolution =
+          {.bodies = kernel_table().delta,
+           .weights = taps.data<float>(),
+           .bias = has_bias ? inputs[first + 1].data<float>() : nullptr,
+           .taps = taps.shape(0),
+           .channels = taps.shape(1),
+           .activated = false},
+      .spans = span_arrays(spans, 1, inputs, outputs),
+      .row_count = spans.back().first + spans.back().second,
+  };
+}
+
 // Inputs: rows, taps, a bias if there is one, then the states. Outputs: y, then the states.
 struct ShortConvolutionBody {
-  const DeltaBodies* bodies;
   bool has_bias;
   SpanRows spans;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return ShortConvolutionTask{
-        .convolution =
-            {.bodies = bodies,
-             .weights = inputs[1].data<float>(),
-             .bias = has_bias ? inputs[2].data<float>() : nullptr,
-             .taps = inputs[1].shape(0),
-             .channels = inputs[1].shape(1),
-             .activated = false},
-        .spans = span_arrays(spans, 1, inputs, outputs),
-        .row_count = inputs[0].shape(0),
-        .rows = StridedRows(inputs[0]),
-        .out = outputs[0].data<float>(),
+    return [task = task_of(1, has_bias, spans, inputs, outputs),
+            rows = StridedRows(inputs[0]),
+            out = outputs[0].data<float>()]() mutable { task(rows.resolve(), out); };
+  }
+};
+
+// Inputs: those of norm_inputs(), x, taps, a bias if there is one, the biases of both projections if
+// any, then the states. Outputs: sum, normed, then the states.
+struct ConvolutionBlockBody {
+  LinearTask input;
+  LinearTask output;
+  bool has_bias;
+  bool has_input_bias;
+  bool has_output_bias;
+  SpanRows spans;
+  NormStage stage;
+
+  auto operator()(const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) const {
+    const std::size_t first_bias = has_bias ? 5 : 4;
+    const std::size_t last_bias = first_bias + (has_input_bias ? 1U : 0U);
+    return [task = task_of(3, has_bias, spans, arrays, outputs),
+            input = input,
+            output = output,
+            stage = stage,
+            x = input_rows(arrays[2]),
+            input_bias = has_input_bias ? arrays[first_bias].data<float>() : nullptr,
+            output_bias = has_output_bias ? arrays[last_bias].data<float>() : nullptr,
+            stream = StridedRows(arrays[0]),
+            weight = StridedRows(arrays[1]),
+            sum = outputs[0].data<float>(),
+            normed = outputs[1].data<float>()]() mutable {
+      mx::array rows = memory_for({x.count, input.outputs});
+      mx::array convolved = memory_for({x.count, task.convolution.channels});
+      auto* const merged = rows.data<float>();
+      auto* const to = convolved.data<float>();
+      input(x, input_bias, merged);
+      task({.data = merged, .row_stride = input.outputs}, to);
+      output(InputRows{to, task.convolution.channels, 1, x.count}, output_bias, normed);
+      stage(stream, weight, sum, normed);
     };
   }
 };
@@ -136,12 +187,57 @@ RecurrentResult short_convolution(
             "SakerShortConvolution",
             shapes,
             arrays,
-            ShortConvolutionBody{
-                kernel_table().delta, weights.bias.has_value(), std::move(span_rows)
-            }
+            ShortConvolutionBody{weights.bias.has_value(), std::move(span_rows)}
         );
       }
   );
+}
+
+bool runs_convolution_block(
+    const mx::array& x, const ConvolutionBlock& block, const NextNorm& next
+) {
+  return on_cpu() && x.dtype() == mx::float32 && x.size() > 0 && NormStage::runs(next) &&
+         is_packed_for_cpu(block.input) && is_packed_for_cpu(block.output);
+}
+
+ConvolutionBlockResult convolution_block(
+    const mx::array& x, const ConvolutionBlock& block, const NextNorm& next
+) {
+  check_linear_input(x, block.input);
+  const ConvolutionWeights& weights = block.weights;
+  check_convolution(result_of({x.shape(0), block.input.outputs()}), weights, block.spans);
+  check_linear_input(result_of({x.shape(0), weights.taps.shape(1)}), block.output);
+  const mx::Shape shape = {x.shape(0), block.output.outputs()};
+  std::vector<mx::array> inputs = norm_inputs("SakerConvolutionBlock", next, shape);
+  inputs.insert(inputs.end(), {x, weights.taps});
+  if (weights.bias) {
+    inputs.push_back(*weights.bias);
+  }
+  add_bias(inputs, block.input.bias);
+  add_bias(inputs, block.output.bias);
+  std::optional<mx::array> normed;
+  auto result = run_spans(
+      block.spans,
+      std::move(inputs),
+      shape,
+      [&](SpanRows rows, std::vector<mx::Shape> shapes, const auto& arrays) {
+        shapes.insert(shapes.begin(), shape);
+        ConvolutionBlockBody body{
+            LinearTask(block.input),
+            LinearTask(block.output),
+            weights.bias.has_value(),
+            block.input.bias.has_value(),
+            block.output.bias.has_value(),
+            std::move(rows),
+            NormStage(next),
+        };
+        auto outputs = cpu_operation("SakerConvolutionBlock", shapes, arrays, std::move(body));
+        normed = outputs[1];
+        outputs.erase(outputs.begin() + 1);
+        return outputs;
+      }
+  );
+  return {{std::move(result.rows), *normed}, std::move(result.states)};
 }
 
 RecurrentResult short_convolution_reference(

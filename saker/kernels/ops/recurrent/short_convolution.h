@@ -10,6 +10,8 @@
 // The state of a sequence is u of its last `taps` - 1 rows, [taps - 1, C]. All is float32. A row's
 // bits do not depend on where its sequence is cut.
 
+#include "saker/kernels/ops/blocks.h"
+#include "saker/kernels/ops/linear.h"
 #include "saker/kernels/ops/recurrent/recurrent_span.h"
 
 #include <vector>
@@ -26,7 +28,31 @@ RecurrentResult short_convolution(
     const std::vector<RecurrentSpan>& spans
 );
 
-// As above from plain MLX operations: the reference in tests, and the path on devices without our
+// A layer of it as one operation on CPU (see ops/blocks.h).
+struct ConvolutionBlock {
+  Projection input;  // [3 C, K]
+  const ConvolutionWeights& weights;
+  const std::vector<RecurrentSpan>& spans;
+  Projection output;  // [.., C]
+};
+
+struct ConvolutionBlockResult {
+  ResidualNorm rows;
+  std::vector<StateArrays> states;  // After each span.
+};
+
+// True if this device runs the block on such rows.
+bool runs_convolution_block(
+    const mx::array& x, const ConvolutionBlock& block, const NextNorm& next
+);
+
+// add_and_norm() of linear(short_convolution(linear(x))). REQUIRES: runs_convolution_block(); spans as
+// above.
+ConvolutionBlockResult convolution_block(
+    const mx::array& x, const ConvolutionBlock& block, const NextNorm& next
+);
+
+// short_convolution() from plain MLX operations: the reference in tests, and the path on devices without our
 // bodies.
 RecurrentResult short_convolution_reference(
     const mx::array& rows,
