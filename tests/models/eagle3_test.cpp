@@ -26,7 +26,7 @@ using testing::expect_error;
 
 constexpr std::string_view kLayerIds = "eagle_aux_hidden_state_layer_ids";
 
-ModelInfo small_target() {
+ModelInfo eagle3_target() {
   ModelInfo target;
   target.layer_count = 2;
   target.hidden_size = 32;
@@ -152,17 +152,17 @@ TEST(Eagle3Config, RefusesOtherTargets) {
     Json json = small_eagle3_config();
     json[key] = value;
     expect_error(ErrorCode::kInvalidArgument, {key, value.dump(), expected}, [&] {
-      check_target(read_eagle3_config(json), small_target());
+      check_target(read_eagle3_config(json), eagle3_target());
     });
   };
-  EXPECT_NO_THROW(check_target(read_eagle3_config(small_eagle3_config()), small_target()));
+  EXPECT_NO_THROW(check_target(read_eagle3_config(small_eagle3_config()), eagle3_target()));
   refuses("hidden_size", 40, "32");
   refuses("vocab_size", 60, "50");
   refuses("target_hidden_size", 36, "32");
   Json json = small_eagle3_config();
   json["eagle_config"] = {{kLayerIds, {0, 1, 2}}};
   expect_error(ErrorCode::kInvalidArgument, {"layer 2"}, [&] {
-    check_target(read_eagle3_config(json), small_target());
+    check_target(read_eagle3_config(json), eagle3_target());
   });
   json = small_eagle3_config();
   json["hidden_size"] = 24;
@@ -170,16 +170,16 @@ TEST(Eagle3Config, RefusesOtherTargets) {
   expect_error(ErrorCode::kInvalidArgument, {"24", "embed_tokens", "32"}, [&] {
     auto tensors = random_eagle3_tensors(json);
     tensors.erase("embed_tokens.weight");
-    eagle3_of(json, small_target(), tensors);
+    eagle3_of(json, eagle3_target(), tensors);
   });
 }
 
-float largest_difference(const mx::array& one, const mx::array& other) {
+float largest_gap(const mx::array& one, const mx::array& other) {
   return mx::max(mx::abs(mx::subtract(one, other))).item<float>();
 }
 
 // Captured hidden states of these tokens.
-mx::array features_of(const Model& model, const std::vector<int>& layers, const mx::array& ids) {
+mx::array captured_of(const Model& model, const std::vector<int>& layers, const mx::array& ids) {
   auto cache = model.make_cache({});
   nn::ForwardContext context({{&cache, ids.shape(0)}});
   context.captured_layers = layers;
@@ -203,7 +203,7 @@ TEST_P(Eagle3Goldens, LogitsOfTrueTokens) {
   const auto golden = mx::load_safetensors((dir / "golden.safetensors").string()).first;
   const auto ids = mx::concatenate({golden.at("ids"), golden.at("tokens")});
   const int rows = ids.shape(0) - 1;
-  const auto features = features_of(*target, head.captured_layers(target->info()), ids);
+  const auto features = captured_of(*target, head.captured_layers(target->info()), ids);
   const auto next = mx::slice(ids, {1}, {rows + 1});
   for (const int first_pass : {rows, 1, 7}) {
     auto cache = head.make_cache({});
@@ -222,7 +222,7 @@ TEST_P(Eagle3Goldens, LogitsOfTrueTokens) {
     }
     const auto logits = head.logits(mx::concatenate(parts, 0), *target);
     const auto known = mx::take(logits, golden.at("known"), 1);
-    EXPECT_LT(largest_difference(known, golden.at("logits")), 3e-5F);
+    EXPECT_LT(largest_gap(known, golden.at("logits")), 3e-5F);
     const auto unknown = mx::sum(mx::isneginf(logits)).item<int>();
     EXPECT_EQ(unknown, rows * (96 - golden.at("known").shape(0)));
   }
@@ -246,7 +246,7 @@ TEST(Eagle3Head, NamesTensorsThatAreMissingOrOfAnotherShape) {
       }
       auto fewer = tensors;
       fewer.erase(name);
-      const auto build = [&] { eagle3_of(config, small_target(), fewer); };
+      const auto build = [&] { eagle3_of(config, eagle3_target(), fewer); };
       expect_error(ErrorCode::kCorruptData, {name}, build);
       fewer[name] = nn::float_tensor({3}, {1, 2, 3});
       expect_error(ErrorCode::kCorruptData, {name}, build);
@@ -261,7 +261,7 @@ TEST(Eagle3Head, TensorsMayHavePrefixes) {
     const bool of_layer = name.starts_with("layers.0.");
     moved["model." + (of_layer ? "midlayer." + name.substr(9) : name)] = tensor;
   }
-  EXPECT_NO_THROW(eagle3_of(config, small_target(), moved));
+  EXPECT_NO_THROW(eagle3_of(config, eagle3_target(), moved));
   moved["norm.weight"] = moved["model.norm.weight"];
   expect_error(ErrorCode::kCorruptData, {"norm.weight", "twice"}, [&] { eagle3_tensors(moved); });
 }
@@ -282,7 +282,7 @@ TEST(Eagle3Head, RefusesTokensOutOfRange) {
     offsets[5] = offset;
     tensors["d2t"] = int_tensor(offsets);
     expect_error(ErrorCode::kCorruptData, {"d2t", word}, [&] {
-      eagle3_of(config, small_target(), tensors);
+      eagle3_of(config, eagle3_target(), tensors);
     });
   };
   refuses(-6, "-6");
@@ -293,7 +293,7 @@ TEST(Eagle3Head, RefusesTokensOutOfRange) {
   auto tensors = random_eagle3_tensors(config);
   tensors["d2t"] = int_tensor({1, 2, 3});
   expect_error(ErrorCode::kCorruptData, {"d2t", "I64 [3]", "[40]"}, [&] {
-    eagle3_of(config, small_target(), tensors);
+    eagle3_of(config, eagle3_target(), tensors);
   });
 }
 
@@ -302,17 +302,17 @@ TEST(Eagle3Head, TheWholeVocabularyMayShareAHead) {
   config["draft_vocab_size"] = 50;
   auto tensors = random_eagle3_tensors(config);
   EXPECT_FALSE(tensors.contains("lm_head.weight"));
-  EXPECT_NO_THROW(eagle3_of(config, small_target(), tensors));
+  EXPECT_NO_THROW(eagle3_of(config, eagle3_target(), tensors));
   // Its own embedding, if the configuration says so.
   config["hidden_size"] = 24;
   config["target_hidden_size"] = 32;
   tensors = random_eagle3_tensors(config);
   tensors.erase("lm_head.weight");
   expect_error(ErrorCode::kCorruptData, {"lm_head.weight"}, [&] {
-    eagle3_of(config, small_target(), tensors);
+    eagle3_of(config, eagle3_target(), tensors);
   });
   config["tie_word_embeddings"] = true;
-  EXPECT_NO_THROW(eagle3_of(config, small_target(), tensors));
+  EXPECT_NO_THROW(eagle3_of(config, eagle3_target(), tensors));
 }
 
 TEST(Eagle3Head, RefusesRowsOfAnotherWidth) {
