@@ -71,7 +71,7 @@ std::optional<kernels::MlpBlock> GatedMlp::block(const RowContext& adapters) con
 }
 
 std::optional<kernels::MlpBlock> GatedMlp::products(const RowContext& adapters) const {
-  if (input_factors_) {
+  if (factors_ || input_factors_) {
     return std::nullopt;
   }
   const auto gate_up = gate_up_.projection(adapters);
