@@ -66,8 +66,9 @@ void bind_files(nb::module_& module) {
       nb::arg("file"),
       nb::arg("cache"),
       nb::arg("metadata"),
-      nb::sig("def save_prompt_cache(file: str | os.PathLike[str], cache: Sequence[Cache], "
-              "metadata: Mapping[str, str]) -> None")
+      nb::sig("def save_prompt_cache(file: str | os.PathLike[str], cache: "
+              "collections.abc.Sequence[Cache], "
+              "metadata: collections.abc.Mapping[str, str]) -> None")
   );
   module.def(
       "load_prompt_cache",
