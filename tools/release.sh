@@ -32,6 +32,7 @@ make_packages() {
   (cd "$1" && sha256sum -- * >SHA256SUMS)
 }
 
+git diff --quiet HEAD || say "changes that are not committed are in the packages, but not in the sources"
 targets="saker saker_python saker_python_stub saker_python_caches saker_python_caches_stub saker_python_program"
 # shellcheck disable=SC2086
 tools/build.sh release $targets

@@ -228,6 +228,7 @@ void bind_list(nb::module_& module) {
             each_child(self, [&](const nb::object& child) { child.attr("prepare")(**padding); });
           },
           nb::arg("kwargs"),
+          nb::sig("def prepare(self, **kwargs: object) -> None"),
           "Prepares all children."
       )
       .def(

@@ -65,7 +65,10 @@ void bind_files(nb::module_& module) {
       },
       nb::arg("file"),
       nb::arg("cache"),
-      nb::arg("metadata")
+      nb::arg("metadata"),
+      nb::sig("def save_prompt_cache(file: str | os.PathLike[str], cache: "
+              "collections.abc.Sequence[Cache], "
+              "metadata: collections.abc.Mapping[str, str]) -> None")
   );
   module.def(
       "load_prompt_cache",
@@ -77,7 +80,9 @@ void bind_files(nb::module_& module) {
         }
         return std::pair(std::move(loaded.caches), std::move(loaded.metadata));
       },
-      nb::arg("file")
+      nb::arg("file"),
+      nb::sig("def load_prompt_cache(file: str | os.PathLike[str]) -> "
+              "tuple[list[Cache], dict[str, str]]")
   );
 }
 
