@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a build needs and says what it installs; says nothing when all is there.
 #   tools/setup.sh           compilers, libraries, test libraries, Rust
-#   tools/setup.sh checks    also what formatting, clang-tidy, fuzzing and tests of the page and of clients need
+#   tools/setup.sh checks    also what formatting, clang-tidy, fuzzing and tests of the page, of clients and of routers need
 #   tools/setup.sh races     that, and what names the functions in reports of races
 #   tools/setup.sh coverage  also what counts lines
 #   tools/setup.sh docs      also what `make docs` needs
@@ -19,7 +19,7 @@ build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev pyt
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libssl-dev
   libtomlplusplus-dev libboost1.81-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
-check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev npm chromium fonts-dejavu-core patchelf mandoc"
+check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev npm chromium fonts-dejavu-core libzmq5 patchelf mandoc"
 race_packages="llvm-19"
 coverage_packages="gcovr"
 docs_packages="doxygen"

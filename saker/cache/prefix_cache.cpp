@@ -25,7 +25,13 @@ TokenSpan reusable(TokenSpan prompt) {
 
 PrefixCache::PrefixCache(const PrefixCacheOptions& options)
     : interval_(options.interval),
-      trie_(options.byte_budget, [this](const TrieRows& rows) { write(rows); }) {
+      on_rows_(options.on_rows),
+      trie_(options.byte_budget, [this](const TrieRows& rows) {
+        write(rows);
+        if (on_rows_) {
+          on_rows_(rows.key, rows.path, rows.rows.first());
+        }
+      }) {
   require(
       interval_ >= 1,
       ErrorCode::kInvalidArgument,
@@ -35,10 +41,16 @@ PrefixCache::PrefixCache(const PrefixCacheOptions& options)
   if (!options.folder.empty()) {
     store_.emplace(options.folder, options.folder_budget);
   }
+  if (on_rows_) {
+    on_rows_("", {}, 0);
+  }
 }
 
 PrefixCache::~PrefixCache() {
   try {
+    if (on_rows_) {
+      on_rows_("", {}, 0);
+    }
     trie_.for_each([this](const TrieRows& rows) { write(rows); });
   } catch (const std::exception& error) {
     spdlog::warn("prefix cache: not all rows were written: {}", error.what());
@@ -55,6 +67,13 @@ void PrefixCache::write(const TrieRows& rows) {
 
     const auto held = std::make_shared<const Held>(Held{rows.rows, to_bytes(rows.rows)});
     store_->write(rows.key, rows.path, rows.rows.first(), {held->bytes.parts, held});
+  }
+}
+
+void PrefixCache::insert(std::string_view key, TokenSpan tokens, const SequenceSnapshot& rows) {
+  trie_.insert(key, tokens, rows);
+  if (on_rows_) {  // Some may have been evicted at once.
+    on_rows_(key, tokens, trie_.match(key, tokens));
   }
 }
 
@@ -75,7 +94,7 @@ void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCac
       if (!whole) {
         continue;  // The file was damaged, its entry is gone.
       }
-      trie_.insert(key, path, *rows);  // May change the store.
+      insert(key, path, *rows);  // May change the store.
     } catch (const Error&) {
       return;  // No memory for the rows.
     }
@@ -136,7 +155,7 @@ void PrefixCache::keep(
   try {
     const std::optional<SequenceSnapshot> rows = cache.snapshot(trie_.match(key, tokens));
     if (rows && rows->last() == count) {
-      trie_.insert(key, tokens, *rows);
+      insert(key, tokens, *rows);
       spdlog::trace(
           "prefix cache: keeps rows {} to {}, {} bytes in all", rows->first(), count, trie_.bytes()
       );

@@ -30,6 +30,9 @@ struct PrefixCacheOptions {
   // Rows, in whole pages, between two calls of `keep` for one sequence. Layers that drop old rows
   // can go back to each of these points, so no more than `interval` rows have to run again.
   int interval = 256;
+  // The rows of the first `held` of these tokens are in memory, those of the others are not. No
+  // tokens: there are no rows. Called where something changed, and at begin and end; may be empty.
+  std::function<void(std::string_view key, TokenSpan tokens, std::int64_t held)> on_rows = {};
 };
 
 struct PrefixCacheStats {
@@ -90,8 +93,10 @@ class PrefixCache {
   // Loads rows of these tokens back into memory; `like` shows the layers they are for.
   void load(std::string_view key, TokenSpan tokens, const SequenceCache& like);
   void write(const TrieRows& rows);
+  void insert(std::string_view key, TokenSpan tokens, const SequenceSnapshot& rows);
 
   int interval_;
+  std::function<void(std::string_view key, TokenSpan tokens, std::int64_t held)> on_rows_;
   std::optional<PrefixStore> store_;
   PrefixTrie trie_;
   std::function<bool(std::size_t bytes)> has_room_;  // Empty: it may.

@@ -101,13 +101,13 @@ Runner::PrefixOptions prefix_options(
 ) {
   Runner::PrefixOptions result;
   result.cache.byte_budget = options.prefix_cache;
+  result.cache.on_rows = options.on_prefix_rows;
   result.cache.interval = options.prefix_cache_interval;
   if (!options.prefix_cache_dir.empty()) {
     require(
         options.prefix_cache > 0,
         ErrorCode::kInvalidArgument,
-        "prefix_cache_dir: rows are kept in files only where some are in memory, got a prefix "
-        "cache of 0 bytes"
+        "prefix_cache_dir: files keep rows that leave memory, got a prefix cache of 0 bytes"
     );
     require(
         options.device == "cpu",

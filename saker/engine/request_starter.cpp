@@ -2,6 +2,7 @@
 #include "saker/engine/request_starter.h"
 
 #include "saker/base/error.h"
+#include "saker/engine/engine.h"
 #include "saker/base/utf8.h"
 
 #include <fmt/format.h>
@@ -136,10 +137,11 @@ void RequestStarter::complete(Submission& submission) {
   sequence.adapter = adapters_.use(submission.placement, model_);
   // Bound, bits and adapter change what rows contain and attend to.
   sequence.prefix_key = fmt::format(
-      "{}max_kv_size={} kv_bits={} adapter={}",
+      "{}max_kv_size={} kv_bits={}{}{}",
       prefix_key_,
       sequence.max_kv_size,
       sequence.kv_bits,
+      kBaseRows,
       nn::adapter_identity(sequence.adapter)
   );
   if (!submission.placement.cache_salt.empty()) {

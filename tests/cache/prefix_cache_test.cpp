@@ -14,8 +14,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -90,6 +94,37 @@ TEST_F(PrefixFolder, RowsThatLeaveTheMemoryComeBack) {
     EXPECT_TRUE(has_rows(cache, 1500));
     EXPECT_LE(prefixes.stats().bytes, 600'000U);
   }
+}
+
+TEST_F(PrefixFolder, RowsAreToldAsTheyComeAndGo) {
+  std::map<std::string, std::int64_t, std::less<>> held;
+  int times_empty = 0;
+  bool has_evicted = false;
+  const auto hear = [&](std::string_view key, TokenSpan path, std::int64_t rows) {
+    if (path.empty()) {
+      ++times_empty;
+      held.clear();
+      return;
+    }
+    const std::int64_t before = std::exchange(held[std::string(key)], rows);
+    has_evicted = has_evicted || rows < before;
+  };
+  {
+    PrefixCache prefixes({.byte_budget = 600'000, .folder = folder_.path(), .on_rows = hear});
+    EXPECT_EQ(times_empty, 1);
+    for (const char* key : {"a", "b", "a"}) {
+      PrefixCache::Pin pin;
+      auto cache = two_layers();
+      if (prefixes.restore(key, tokens(1501), cache, pin) == 0) {
+        prefixes.keep(key, tokens(1500), two_layers(1500), pin);
+      }
+      for (const char* each : {"a", "b"}) {
+        EXPECT_EQ(held[each], prefixes.match(each, tokens(1501))) << key << each;
+      }
+    }
+    EXPECT_TRUE(has_evicted);
+  }
+  EXPECT_EQ(times_empty, 2);
 }
 
 // A byte in the middle of a page is wrong: found when the pages are filled already.

@@ -40,6 +40,9 @@ std::size_t default_prefix_cache_bytes();
 // Three quarters of usable memory.
 std::size_t default_cache_memory_bytes();
 
+// Keys of rows that belong to no adapter and to no cache_salt end so.
+inline constexpr std::string_view kBaseRows = " adapter=";
+
 // How a model is loaded.
 struct EngineOptions {
   // Worker threads of CPU kernels; 0: as many as processors this process may use. They are the
@@ -79,6 +82,11 @@ struct EngineOptions {
   // Layers with a window only: a prompt that branches off known rows runs at most this many of them
   // again. A smaller number costs time, and memory if the window is smaller.
   int prefix_cache_interval = 256;
+  // Hears which rows are in memory, on the engine's thread: those of the first `held` of these
+  // tokens are, those of the others are not. No tokens: there are no rows. `key` is for all that
+  // rows depend on besides tokens. May be empty.
+  std::function<void(std::string_view key, std::span<const std::int32_t> tokens, std::int64_t held)>
+      on_prefix_rows = {};
   std::function<void(int done, int total)> on_load = {
   };  // Layers loaded; called on the engine's thread.
 };

@@ -10,6 +10,7 @@
 #include "saker/hub/pull.h"
 #include "saker/load/files/adapter_files.h"
 #include "saker/load/files/model_dir.h"
+#include "saker/server/kv_events/block_watch.h"
 #include "saker/server/models/keep_alive.h"
 
 #include <fmt/format.h>
@@ -113,6 +114,18 @@ engine::PoolModel pool_model(
       (*bar)->set(done, total);
     }
   };
+  if (options.kv_events != nullptr) {
+    const auto watch = std::make_shared<server::kv_events::BlockWatch>(
+        [publisher = options.kv_events,
+         name = preset.names.front()](server::kv_events::BlockChange change) {
+          publisher->add(name, std::move(change));
+        }
+    );
+    loading.on_prefix_rows =
+        [watch](std::string_view key, std::span<const std::int32_t> tokens, std::int64_t held) {
+          watch->rows(key, tokens, held);
+        };
+  }
   engine::PoolModel model;
   model.bytes = engine::memory_needed(preset.model, loading);
   model.is_pinned = preset.is_pinned;

@@ -5,6 +5,7 @@
 
 #include "saker/cli/options/model_args.h"
 #include "saker/server/admin/model_routes.h"
+#include "saker/server/kv_events/publisher.h"
 #include "saker/server/models/model_catalog.h"
 
 #include <CLI/CLI.hpp>
@@ -29,6 +30,7 @@ struct ModelOptions {
   std::optional<engine::KeepAlive> keep_alive;
   std::filesystem::path adapter_dir;
   bool allows_pull = false;
+  std::shared_ptr<server::kv_events::Publisher> kv_events = {};  // Null: nobody hears of rows.
 };
 
 void add_model_options(CLI::App& command, ModelOptions& options);

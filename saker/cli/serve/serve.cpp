@@ -7,6 +7,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/model_args.h"
 #include "saker/cli/serve/key_file.h"
+#include "saker/cli/serve/kv_event_options.h"
 #include "saker/cli/serve/model_options.h"
 #include "saker/cli/serve/otlp.h"
 #include "saker/server/service.h"
@@ -37,6 +38,7 @@ struct ServeArgs {
   std::string keys_json;
   int body_limit_mb = 32;
   std::string log_form;  // Empty: no log.
+  KvEventArgs kv_events;
 };
 
 // "NAME=VALUE"; without a '=' the name is `fallback`.
@@ -91,8 +93,10 @@ int run_serve(const ServeArgs& args) {
     options.log.write = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }
   options.tracing = tracing_of_environment();
-  const auto catalog = make_catalog(args.models);
-  options.models = route_options(args.models, catalog);
+  ModelOptions models = args.models;
+  models.kv_events = make_publisher(args.kv_events);
+  const auto catalog = make_catalog(models);
+  options.models = route_options(models, catalog);
   server::Service service(catalog, options);
   print_error(fmt::format("{} is at {}\n", names_of(*catalog), service.address()));
   service.run();
@@ -225,6 +229,7 @@ void add_serve(CLI::App& app, Action& action) {
       ->type_name("INT")
       ->group("Engine");
   add_server(command, *args);
+  add_kv_event_options(command, args->kv_events);
   add_access(command, *args);
   command.callback([args, &action] { action = [args] { return run_serve(*args); }; });
 }
