@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 // They change no answer, or are a part of the job by what they name.
-constexpr std::array<std::string_view, 12> kBeside = {
+constexpr std::array<std::string_view, 13> kBeside = {
     "model",
     "file",
     "output",
