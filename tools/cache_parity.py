@@ -30,8 +30,8 @@ import parity
 from mlx_lm.models import cache as kinds
 from mlx_lm.utils import load_model
 
-NAMES = ["llama", "llama_bias", "llama_layers", "qwen3", "deepseek_v3", "kimi_linear", "bailing_hybrid", "glm4_moe_lite", "gemma3", "gemma4", "gemma4_small",
-         "qwen3_moe", "qwen3_5", "lfm2", "granitemoehybrid", "nemotron_h"]
+NAMES = ["llama", "llama_bias", "llama_layers", "qwen3", "deepseek_v3", "kimi_linear", "bailing_hybrid", "glm4_moe_lite",
+         "gemma3", "gemma4", "gemma4_small", "qwen3_moe", "qwen3_5", "lfm2", "granitemoehybrid", "nemotron_h"]
 PREFIX = goldens.PROMPT - 1
 ROWS = 1e-4  # Largest accepted mean difference of float32 rows.
 

@@ -2,8 +2,8 @@
 #include "saker/engine/request_starter.h"
 
 #include "saker/base/error.h"
-#include "saker/engine/engine.h"
 #include "saker/base/utf8.h"
+#include "saker/engine/engine.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

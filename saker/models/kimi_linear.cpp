@@ -161,16 +161,16 @@ DecoderConfig read(const Json& whole) {
   return config;
 }
 
-// MLX's models.
+// MLX's models have no experts where published ones do.
 void adjust(DecoderConfig& config, const nn::Weights& body) {
   const auto layers = body / "layers";
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
-    if ((layers / fmt::to_string(i) / config.feed_forward / "gate").has("weight")) {
-      config.published_experts = {};
-      config.moe.names = kMlxNames;
+    if ((layers / fmt::to_string(i) / config.published_experts / "gate").has("weight")) {
       return;
     }
   }
+  config.published_experts = {};
+  config.moe.names = kMlxNames;
 }
 
 std::vector<std::string> mlx_names(std::string_view name, const Json&) {
