@@ -106,8 +106,7 @@ std::vector<std::string> mlx_names(std::string_view name, const Json&) {
   for (const std::string_view leaf : {".weight", ".bias"}) {
     const std::string router = fmt::format(".{}{}", kPublishedRouter, leaf);
     if (name.ends_with(router)) {
-      return {
-          fmt::format("{}.{}{}", name.substr(0, name.size() - router.size()), kMlxRouter, leaf)
+      return {fmt::format("{}.{}{}", name.substr(0, name.size() - router.size()), kMlxRouter, leaf)
       };
     }
   }

@@ -46,7 +46,7 @@ struct Mixture {
   std::string_view normalized_flag = "norm_topk_prob";
   std::string_view scale = "routed_scaling_factor";
   std::string_view choice_flag = {};  // True in files with biases that choose.
-  std::string_view interval = {};  // Behind them, every so many layers have experts.
+  std::string_view interval = {};     // Behind them, every so many layers have experts.
   // The router's scores are sigmoids, which files tell, with groups and factors.
   bool sigmoid = false;
   bool normalized =
