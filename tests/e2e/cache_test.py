@@ -68,7 +68,7 @@ class Foreign(CacheTest):
             self.fails("generate", model, "--tokens", "5", "--json", "--cache-in", CACHES / name, says=says)
 
         refused(DEMO, "llama.safetensors", "a cache of 2 layers, expected 6")
-        refused(GOLDEN / "llama", "kinds.safetensors", "a cache of 12 layers, expected 2")
+        refused(GOLDEN / "llama", "kinds.safetensors", "a cache of 13 layers, expected 2")
         refused(GOLDEN / "llama", "gemma3.safetensors", "expected")
         refused(GOLDEN / "llama_bias", "llama.safetensors", "keys have shape (1, 2, 7, 8), expected (1, 1, n, 10)")
 

@@ -191,7 +191,7 @@ class Gguf(SakerTest):
     def test_refusals(self):
         self.fails("convert", self.file, self.folder / "out", "--adapter", ADAPTER, "--fuse", says="model.gguf': is in another program's format")
         self.fails("generate", self.write("cut.gguf", model()[:200]), "-p", "a", says="cut.gguf")
-        self.fails("generate", self.write("other.bin", b"GGUF"), "-p", "a", says="expected a model folder, a file in GGUF (.gguf)")
+        self.fails("generate", self.write("other.bin", b"GGML"), "-p", "a", says="expected a model folder, a file in GGUF (.gguf)")
         self.fails("generate", self.write("wrong.gguf", b"{}"), "-p", "a", says="wrong.gguf")
 
 

@@ -229,8 +229,9 @@ std::optional<std::string> path_of(const Family& family, const Keys& keys, std::
             )
           : renamed(kLayerModules, layer->rest);
   if (const auto drafting = drafting_layer(family, keys, name)) {
-    return part ? std::optional(fmt::format("mtp.layers.{}.{}", *drafting, *part))
-                : draft_head_path(*drafting, layer->rest);
+    const bool is_own = !part || layer->rest.starts_with("nextn.");
+    return is_own ? draft_head_path(*drafting, layer->rest)
+                  : std::optional(fmt::format("mtp.layers.{}.{}", *drafting, *part));
   }
   return part ? std::optional(fmt::format("model.layers.{}.{}", layer->number, *part))
               : std::nullopt;
