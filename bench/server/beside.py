@@ -40,7 +40,8 @@ def commands(args: argparse.Namespace, port: int, slots: int) -> dict[str, list[
     if args.gguf:
         found["saker"] = [args.saker, "serve", args.gguf, "--port", str(port), "--threads", threads, "--batch", str(slots), "--any-model"]
         found["llama-cpp-python"] = [args.peers, "-m", "llama_cpp.server", "--model", args.gguf, "--port", str(port), "--n_threads", threads,
-                                     "--n_threads_batch", threads, "--n_ctx", "4096", "--flash_attn", "true"]
+                                     "--n_threads_batch", threads, "--n_ctx", "4096", "--flash_attn", "true",
+                                     "--interrupt_requests", "false"]  # Else a new request ends those that run.
     if args.mlx:
         found["saker (mlx)"] = [args.saker, "serve", args.mlx, "--port", str(port), "--threads", threads, "--batch", str(slots), "--any-model"]
         found["mlx_lm.server"] = [args.peers, "-m", "mlx_lm", "server", "--model", args.mlx, "--port", str(port)]
