@@ -25,16 +25,9 @@
 namespace saker::models {
 namespace {
 
-constexpr std::string_view kMlp = "mlp";
-constexpr std::string_view kPublishedRouter = "mlp.gate";
+constexpr std::string_view kRouter = "mlp.gate";
 constexpr std::string_view kMlxRouter = "mlp.gate.gate_proj";
-
-constexpr nn::MoeNames router_at(std::string_view module, bool has_bias) {
-  return {
-      .router = module.substr(kMlp.size() + 1),
-      .choice_bias = has_bias ? "gate.expert_bias" : "",
-  };
-}
+constexpr std::string_view kChoiceBias = "gate.expert_bias";
 
 void rename_parts(DecoderConfig& config) {
   config.names.attention = "attention";
@@ -84,27 +77,17 @@ DecoderConfig read(const Json& json) {
     return config;
   }
   add_experts(config, json, "softmax");
-  const bool has_bias = json_bool(json, "moe_router_enable_expert_bias", false);
-  config.moe.names = router_at(kPublishedRouter, has_bias);
-  config.mlx_experts = router_at(kMlxRouter, has_bias);
-  config.published_experts = kMlp;
-  return config;
-}
-
-// MLX's models.
-void adjust(DecoderConfig& config, const nn::Weights& body) {
-  const auto layers = body / "layers";
-  for (std::size_t i = 0; i < config.layers.size(); ++i) {
-    if ((layers / fmt::to_string(i) / kMlxRouter).has("weight")) {
-      config.moe.names = config.mlx_experts;
-      return;
-    }
+  if (json_bool(json, "moe_router_enable_expert_bias", false)) {
+    config.moe.names.choice_bias = kChoiceBias;
+    config.moe.names.mlx_choice_bias = kChoiceBias;
   }
+  config.moe.names.mlx_router = "gate.gate_proj";
+  return config;
 }
 
 std::vector<std::string> mlx_names(std::string_view name, const Json&) {
   for (const std::string_view leaf : {".weight", ".bias"}) {
-    const std::string router = fmt::format(".{}{}", kPublishedRouter, leaf);
+    const std::string router = fmt::format(".{}{}", kRouter, leaf);
     if (name.ends_with(router)) {
       return {fmt::format("{}.{}{}", name.substr(0, name.size() - router.size()), kMlxRouter, leaf)
       };
@@ -209,7 +192,7 @@ DecoderConfig read_hybrid(const Json& whole) {
     config.layers[i].mixing = linear[i] ? TokenMixing::kKda : TokenMixing::kAttention;
   }
   add_experts(config, json, "sigmoid");
-  config.moe.names = router_at(kPublishedRouter, /*has_bias=*/true);
+  config.moe.names = {.choice_bias = kChoiceBias};
   return config;
 }
 
@@ -260,7 +243,6 @@ Architecture bailing_moe() {
   return {
       .read = read,
       .build_layer = pre_norm_layer,
-      .adjust = adjust,
       .tensors =
           {.is_unread = is_behind_layers,
            .mlx_names = mlx_names,
