@@ -93,7 +93,7 @@ def with_killed_actors(records, output, args):
         stop.set()
         killer.join()
     print(f"{report}; {len(killed)} actors killed")
-    return report
+    return report, len(killed) > 0
 
 
 def with_killed_driver(records, output, args):
@@ -106,14 +106,16 @@ def with_killed_driver(records, output, args):
     driver.send_signal(signal.SIGKILL)
     driver.wait()
     print(f"driver killed: {was_running}, {len(list(pathlib.Path(output).glob('*.parquet')))} files before")
-    return score(records, output, args.rows_per_block)
+    return score(records, output, args.rows_per_block), was_running
 
 
 def check(records, args, run, name):
     output = str(records.parent / name)
-    report = run(records, output, args)
+    report, was_killed = run(records, output, args)
     got, wanted = comparable(written(output)), comparable(expected(records))
     failures = [] if got == wanted else [f"{name}: {len(got)} rows, {len(wanted)} expected, or other numbers"]
+    if not was_killed:
+        failures.append(f"{name}: nothing was killed before the end; give more rows")
     if report.duplicates or report.failed != {"invalid_argument": sum(row % BROKEN == 7 for row in range(args.rows))}:
         failures.append(f"{name}: {report}")
     try:
@@ -126,9 +128,9 @@ def check(records, args, run, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=20000)
-    parser.add_argument("--kill-every", type=float, default=30, help="seconds")
-    parser.add_argument("--rows-per-block", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=100000)
+    parser.add_argument("--kill-every", type=float, default=6, help="seconds")
+    parser.add_argument("--rows-per-block", type=int, default=2000)
     parser.add_argument("--drive", nargs=2, metavar=("RECORDS", "OUTPUT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.drive:
