@@ -14,8 +14,6 @@
 namespace saker::kernels {
 namespace {
 
-constexpr float kNormEps = 1e-6F;
-
 float logistic(double x) {
   return static_cast<float>(1.0 / (1.0 + std::exp(-x)));
 }
@@ -110,7 +108,7 @@ void DeltaTask::convolve(const DeltaSpanTask& span, const HeadRows& x, float* mi
     float* to = mixed + std::ptrdiff_t{span.first_row + row} * shape.channels() + first;
     bodies->convolve({taps.data(), convolution + first, shape.channels(), shape.taps, to}, width);
     if (key) {
-      bodies->normalize(to, width, kNormEps, head < shape.key_heads ? query_scale : 1.0F);
+      bodies->normalize(to, width, kDeltaNormEps, head < shape.key_heads ? query_scale : 1.0F);
     }
   });
 }

@@ -17,6 +17,7 @@
 namespace saker::kernels {
 
 inline constexpr std::size_t kDeltaStateArrays = 2;
+inline constexpr float kDeltaNormEps = 1e-6F;  // Added to the sum of squares of a head of q or k.
 
 // A span, and pointers to its state.
 struct DeltaSpanTask {

@@ -15,8 +15,6 @@
 namespace saker::kernels {
 namespace {
 
-constexpr float kNormEps = 1e-6F;
-
 // Inputs: rows, a, b, convolution, decay_rate, step_bias, then two per span. Outputs: y, then two
 // per span.
 struct DeltaBody {
@@ -50,7 +48,7 @@ mx::array columns(const mx::array& x, int first, int count) {
 // x / |x| * scale over the last axis.
 mx::array normalized(const mx::array& x, float scale) {
   const auto squares = mx::sum(mx::square(x), -1, true);
-  return x * mx::rsqrt(squares + mx::array(kNormEps)) * mx::array(scale);
+  return x * mx::rsqrt(squares + mx::array(kDeltaNormEps)) * mx::array(scale);
 }
 
 struct GateRows {
