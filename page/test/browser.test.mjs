@@ -126,7 +126,6 @@ test('calls of tools are shown and get results', async () => {
 });
 
 test('calls of custom tools are texts', async () => {
-  await open({});
   await page.keyboard.press('Control+,');
   const tools = page.getByRole('dialog', { name: 'Settings' }).getByLabel('Tools, a JSON list as in chat completions');
   await tools.fill('[{"type": "custom", "custom": {"name": "apply_patch"}}]');
@@ -139,6 +138,9 @@ test('calls of custom tools are texts', async () => {
   await page.getByText('Take a hat.').waitFor();
   const { messages } = await sentBody();
   assert.deepEqual(messages[1].tool_calls, [{ id: 'call_2', type: 'custom', custom: { name: 'apply_patch', input: 'a "line"' } }]);
+  await page.keyboard.press('Control+,');
+  await tools.fill('');
+  await page.keyboard.press('Escape');
 });
 
 test('tokens show their alternatives, and an answer branches off at one', async () => {
